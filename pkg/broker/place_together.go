@@ -22,12 +22,18 @@ type together struct {
 	// asked holds each site's latest request for first leases until all parts are accepted:
 	// a part that started while another one's award is lost would run for nothing.
 	asked map[grid.SiteID]uint64
+	// rooms holds how many parts each site offered to take when it was asked last. A site that
+	// reports capacity is asked alone; only if they suffice together all sites are asked.
+	rooms map[grid.SiteID]uint32
 }
 
 // maxDivisions bounds how many divisions of the same offers are tried.
 const maxDivisions = 16
 
 func (s *together) place(d desk, on occasion) verdict {
+	if on.why == roundOver {
+		s.noteRooms(d, on.round)
+	}
 	s.gather(d)
 	switch {
 	case len(d.j.waiting) == 0 || d.j.holding() != nil:
@@ -37,6 +43,8 @@ func (s *together) place(d desk, on occasion) verdict {
 	case on.why == roundOver &&
 		(d.isUnplaceable(on.round) || s.refuseTooWide(d, on.round) || refusesToWait(d, on.round)):
 		return refuseAfter(on)
+	case on.why == roundOver && !on.round.complete && s.maySuffice(d):
+		return verdict{do: verdictAsk}
 	case on.why == declined && d.j.traits.promise:
 		return s.nobodyHolds()
 	case on.why == roundOver, on.why == declined:
@@ -44,6 +52,34 @@ func (s *together) place(d desk, on occasion) verdict {
 	default:
 		return verdict{}
 	}
+}
+
+// noteRooms notes what the sites that were asked have offered, or that they offer nothing.
+func (s *together) noteRooms(d desk, r *round) {
+	if r.complete {
+		clear(s.rooms)
+	}
+	for _, site := range sortedSites(r.expected) {
+		delete(s.rooms, site)
+	}
+	for _, site := range sortedSites(d.j.offers) {
+		if c := d.j.offers[site]; c.seq >= r.first {
+			s.rooms[site] = c.left
+		}
+	}
+}
+
+// maySuffice reports whether there would be a place for each part if all sites still had the
+// capacity that they had when they were asked last.
+func (s *together) maySuffice(d desk) bool {
+	most, sum := uint32(0), uint64(0)
+	for _, site := range sortedSites(s.rooms) {
+		most, sum = max(most, s.rooms[site]), sum+uint64(s.rooms[site])
+	}
+	if s.mode == grid.SplitNever {
+		sum = uint64(most)
+	}
+	return sum >= uint64(len(d.j.tasks))
 }
 
 func (s *together) answered(d desk, from grid.SiteID, msg protocol.Message) bool {

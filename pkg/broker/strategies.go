@@ -11,7 +11,10 @@ import (
 func strategyOf(job grid.Job, t traits) strategy {
 	switch {
 	case t.whole:
-		return &together{mode: job.Split, commBytes: job.CommBytes, promised: newPromised()}
+		return &together{
+			promised: newPromised(), mode: job.Split, commBytes: job.CommBytes,
+			rooms: make(map[grid.SiteID]uint32),
+		}
 	case t.promise:
 		p := newPromised()
 		return &p

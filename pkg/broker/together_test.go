@@ -260,6 +260,39 @@ func TestNeverSplit(t *testing.T) {
 	}
 }
 
+// A site that has capacity is asked alone, and all of them only if they may suffice together.
+func TestOneSiteWithMoreRoomIsAskedAlone(t *testing.T) {
+	b, id := offered(t, grid.SplitIfNeeded, 10)
+	more := func(tasks uint32) []grid.SiteID {
+		b.pass(10 * time.Millisecond)
+		asked, _ := sent[protocol.Reannounce](b.hear("c", protocol.Vacancy{Jobs: []grid.JobID{id}}))
+		if diff := cmp.Diff([]grid.SiteID{"c"}, asked); diff != "" {
+			t.Fatalf("asked after a vacancy (-want +got):\n%s", diff)
+		}
+		asked, _ = sent[protocol.Reannounce](b.room(id, "c", tasks, time.Second))
+		return asked
+	}
+	if asked := more(5); len(asked) > 0 {
+		t.Errorf("asked %v for 9 places of 10", asked)
+	}
+	more(6)
+	if diff := cmp.Diff(map[grid.SiteID]uint32{"a": 2, "b": 2, "c": 6},
+		shareOf(holdsAsked(b.last))); diff != "" {
+		t.Errorf("asked to hold (-want +got):\n%s", diff)
+	}
+
+	b, id = offered(t, grid.SplitIfNeeded, 10)
+	for site := range b.m.jobs.all[id].offers {
+		delete(b.m.jobs.all[id].offers, site) // they have expired
+	}
+	if asked := more(5); len(asked) > 0 {
+		t.Errorf("asked %v for 9 places of 10", asked)
+	}
+	if asked := more(6); len(asked) != 4 {
+		t.Errorf("asked %v, want all: they had 10 places", asked)
+	}
+}
+
 // fourPlaces takes four tasks of testJob.
 func fourPlaces() grid.Capability {
 	need := testJob(1).Spec.Need

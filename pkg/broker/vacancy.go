@@ -30,7 +30,7 @@ func (m *Machine) ask(j *job, site grid.SiteID) {
 	switch {
 	case j.stage != nil:
 		j.vacant[site] = true
-	case j.traits.whole: // the offer of one says little about places for all parts
+	case j.traits.whole && j.traits.promise: // it has no time to ask one site after the other
 		m.announceAgain(j)
 	default:
 		m.herald.ask(j, site)

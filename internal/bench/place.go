@@ -82,7 +82,7 @@ func (c *crowd) memory(by path) *node {
 func (b *bench) newCrowd(ctx context.Context, n int) (*crowd, error) {
 	began := time.Now()
 	live, end := context.WithCancel(ctx)
-	c := &crowd{end: end, clears: clears{clear: make(map[grid.JobID]map[grid.SiteID]bool)}}
+	c := &crowd{end: end, clears: clears{gone: make(map[grid.JobID]map[grid.SiteID]bool)}}
 	var members []grid.SiteID
 	configs := make([]agent.Config, n+1)
 	for i := range configs {

@@ -124,8 +124,8 @@ func (w *watch) end() spans {
 // before has left no trace. Those with a task of it have nothing once they hear that it was
 // withdrawn, the others once they hear that all its tasks are placed.
 type clears struct {
-	mu    sync.Mutex
-	clear map[grid.JobID]map[grid.SiteID]bool
+	mu   sync.Mutex
+	gone map[grid.JobID]map[grid.SiteID]bool
 }
 
 func (c *clears) received(by grid.SiteID, m protocol.Message) {
@@ -135,18 +135,18 @@ func (c *clears) received(by grid.SiteID, m protocol.Message) {
 	case protocol.Award:
 		c.note(m.Job, by, false)
 	case protocol.Clear:
-		_, tasked := c.clear[m.Job][by]
+		_, tasked := c.gone[m.Job][by]
 		if m.Kind == protocol.ClearWithdrawn || !tasked {
 			c.note(m.Job, by, true)
 		}
 	}
 }
 
-func (c *clears) note(job grid.JobID, by grid.SiteID, clear bool) {
-	if c.clear[job] == nil {
-		c.clear[job] = make(map[grid.SiteID]bool)
+func (c *clears) note(job grid.JobID, by grid.SiteID, gone bool) {
+	if c.gone[job] == nil {
+		c.gone[job] = make(map[grid.SiteID]bool)
 	}
-	c.clear[job][by] = clear
+	c.gone[job][by] = gone
 }
 
 func (c *clears) await(ctx context.Context, job grid.JobID, n int) error {
@@ -154,8 +154,8 @@ func (c *clears) await(ctx context.Context, job grid.JobID, n int) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		sites := 0
-		for _, clear := range c.clear[job] {
-			if clear {
+		for _, gone := range c.gone[job] {
+			if gone {
 				sites++
 			}
 		}

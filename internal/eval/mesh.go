@@ -255,15 +255,18 @@ func (r *meshRun) see(s sim.Sight) {
 		r.seeSubmitter(s, &r.ends[place])
 		return
 	}
-	at, id, end := s.At-r.zero, s.Report.Attempt, &r.ends[place]
-	switch event := s.Report.Event; {
-	case event == "accepted" && !r.queued:
+	r.seeSite(s.Report, place, s.At-r.zero)
+}
+
+// seeSite notes what becomes of an attempt.
+func (r *meshRun) seeSite(report step.Report, place int, at time.Duration) {
+	id := report.Attempt
+	switch event := report.Event; {
+	case event == "accepted" && !r.queued, event == "resumed" && r.queued:
 		r.begun[id] = at
 	case event == "started":
-		r.started(id, end, at)
-	case event == "resumed" && r.queued:
-		r.begun[id] = at
-	case event == "exited" || event == "dropped" || event == "suspended" && r.queued:
+		r.started(id, &r.ends[place], at)
+	case event == "exited", event == "dropped", event == "suspended" && r.queued:
 		r.release(id, place, at)
 	}
 }

@@ -38,19 +38,28 @@ func (s *together) place(d desk, on occasion) verdict {
 	switch {
 	case len(d.j.waiting) == 0 || d.j.holding() != nil:
 		return verdict{}
-	case on.why == roundOver && d.j.traits.promise:
-		return s.unpromised(d, on)
-	case on.why == roundOver &&
-		(d.isUnplaceable(on.round) || s.refuseTooWide(d, on.round) || refusesToWait(d, on.round)):
-		return refuseAfter(on)
-	case on.why == roundOver && !on.round.complete && s.maySuffice(d):
-		return verdict{do: verdictAsk}
+	case on.why == roundOver:
+		return s.ungatheredAfter(d, on)
 	case on.why == declined && d.j.traits.promise:
 		return s.nobodyHolds()
-	case on.why == roundOver, on.why == declined:
+	case on.why == declined:
 		return waitAfter(on)
 	default:
 		return verdict{}
+	}
+}
+
+// ungatheredAfter ends a round whose offers do not suffice for all parts together.
+func (s *together) ungatheredAfter(d desk, on occasion) verdict {
+	switch {
+	case d.j.traits.promise:
+		return s.unpromised(d, on)
+	case d.isUnplaceable(on.round), s.refuseTooWide(d, on.round), refusesToWait(d, on.round):
+		return refuseAfter(on)
+	case !on.round.complete && s.maySuffice(d):
+		return verdict{do: verdictAsk}
+	default:
+		return waitAfter(on)
 	}
 }
 

@@ -47,9 +47,15 @@ const (
 // heapGrowth is by how many percent the heap grows before it is collected.
 const heapGrowth = 400
 
+// largeHeap is the memory in bytes from which on it is collected earlier than that.
+const largeHeap = 3 << 30
+
 func main() {
 	if os.Getenv("GOGC") == "" { // runs live for seconds: a larger heap costs less than collecting it
 		debug.SetGCPercent(heapGrowth)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(largeHeap)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

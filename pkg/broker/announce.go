@@ -27,9 +27,10 @@ func (h herald) announce(j *job) {
 	others := h.peers.connected()
 	r := h.openRound(j, append(others, h.cfg.Here), true)
 	j.announced = true
-	if k := h.cfg.ReplyTarget; k > 0 && len(others) > k && !j.traits.thorough {
+	j.inPart = h.asksInPart(j, len(others))
+	if j.inPart {
 		r.theta, r.complete = h.near.distance(&j.req), false
-		r.sample = float64(drawn(k, r.theta)) / float64(len(others))
+		r.sample = float64(drawn(h.cfg.ReplyTarget, r.theta)) / float64(len(others))
 	}
 	msg := j.announcement(&h.cfg, h.wall())
 	for _, p := range others {
@@ -43,6 +44,11 @@ func (h herald) announce(j *job) {
 		h.gossip(j, msg)
 	}
 	h.startTimers(j)
+}
+
+// asksInPart reports whether only a part of so many sites is to answer.
+func (h herald) asksInPart(j *job, others int) bool {
+	return h.cfg.ReplyTarget > 0 && others > h.cfg.ReplyTarget && !j.traits.thorough
 }
 
 // announceWithin asks only the sites that hold the job's reservation. While none does,
@@ -63,10 +69,10 @@ func (h herald) announceWithin(j *job) {
 	h.startTimers(j)
 }
 
-// announceAgain asks all sites about a job whose requirement they may have
-// cached (thesis 4.1, re-submission).
+// announceAgain asks all sites about a job whose requirement they may have cached (thesis 4.1,
+// re-submission). Where a part of the sites was asked only those have it: it is announced anew.
 func (h herald) announceAgain(j *job) {
-	if !j.announced || j.traits.bound() {
+	if !j.announced || j.traits.bound() || j.inPart {
 		h.announce(j)
 		return
 	}
@@ -91,6 +97,7 @@ func (h herald) widen(j *job, last *round) {
 	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
 	r.sample, r.theta = min(1, 8*last.sample), last.theta
 	r.complete = r.sample == 1
+	j.inPart = !r.complete
 	h.gossip(j, j.announcement(&h.cfg, h.wall()))
 	h.startTimers(j)
 }
@@ -153,19 +160,23 @@ func (h herald) onNeedRequirements(
 }
 
 // clear tells the sites that were asked that a job needs their offers no more. All know that of a
-// job that is placed: its end is said to those alone that had a task of it.
+// job that is placed: its end is said to those alone that had a task of it. Where a part of the
+// sites was asked only those that have answered need to know that it is placed.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
 	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
 	case j.seq == 0 && !j.gossiped: // nobody has heard of it
 		return
 	case j.traits.bound():
-		h.clearWithin(j, msg)
+		h.clearAnswered(j, msg)
 		return
 	case kind != protocol.ClearPlaced && j.placed:
 		for _, site := range j.hosts() {
 			h.out.Send(site, msg)
 		}
+		return
+	case kind == protocol.ClearPlaced && j.inPart && len(j.answers) < maxAnswers:
+		h.clearAnswered(j, msg)
 		return
 	}
 	if j.gossiped || !h.peers.allKnown() {
@@ -178,8 +189,8 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 	h.out.Send(h.cfg.Here, msg)
 }
 
-// clearWithin tells the sites that were asked that a bound job needs their offers no more.
-func (h herald) clearWithin(j *job, msg protocol.Clear) {
+// clearAnswered tells it the sites that have answered, and those that have a task.
+func (h herald) clearAnswered(j *job, msg protocol.Clear) {
 	asked := make(map[grid.SiteID]bool)
 	for _, site := range sortedSites(j.answers) {
 		asked[site] = true

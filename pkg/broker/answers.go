@@ -49,8 +49,12 @@ func (m *Machine) take(j *job, a Answer) {
 	j.note(a)
 	r := j.round()
 	if r == nil {
-		if a.Offer != nil && m.jobs.isAsking(j) {
+		switch {
+		case a.Offer == nil:
+		case m.jobs.isAsking(j):
 			m.place(j, occasion{why: lateOffer})
+		case j.placed && j.inPart: // it had not answered when those that had were told
+			m.herald.release(j, a.Site, protocol.ClearPlaced)
 		}
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -163,6 +165,47 @@ func TestSampledReplies(t *testing.T) {
 	}
 	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
 		t.Errorf("still nobody: sample %v, want 1", announce.Sample)
+	}
+}
+
+// Where a part of the sites was asked only those that have answered hear that the job is placed,
+// and for a failover it is announced anew: the others have not kept it.
+func TestSampledJobsAreClearedWhereTheyWereOffered(t *testing.T) {
+	names := manySites(100)
+	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)
+	id := b.submit(testJob(1))
+	b.offers(id, 1, names[:8]...)
+	site, award := one[protocol.Award](t, b.last)
+	effects := append(slices.Clone(b.last), b.hear(site, protocol.Accepted{
+		Attempts: []grid.AttemptID{attemptOf(id, 0, award.Tasks[0].Token)}, Renewal: 1,
+	})...)
+	told, clears := sent[protocol.Clear](effects)
+	if diff := cmp.Diff(names[:8], told); diff != "" || clears[0].Kind != protocol.ClearPlaced {
+		t.Errorf("told that it is placed, %v (-want +got):\n%s", clears, diff)
+	}
+	late := b.offers(id, 1, names[20])
+	if to, msg := one[protocol.Clear](t, late); to != names[20] || msg.Kind != protocol.ClearPlaced {
+		t.Errorf("who answers later: %s is told %v", to, msg.Kind)
+	}
+	vacant := b.hear(names[30], protocol.Vacancy{Jobs: []grid.JobID{id}})
+	if to, msg := one[protocol.Clear](t, vacant); to != names[30] || msg.Kind != protocol.ClearPlaced {
+		t.Errorf("who has capacity for it: %s is told %v", to, msg.Kind)
+	}
+	clear(b.m.jobs.all[id].offers) // they have expired
+	effects = b.do(step.PeerGone{Site: site, Refusing: true})
+	asked, announce := sent[protocol.Announce](effects)
+	for range 100 {
+		if len(asked) > 0 {
+			break
+		}
+		effects = b.pass(100 * time.Millisecond)
+		asked, announce = sent[protocol.Announce](effects)
+	}
+	if len(asked) == 0 || asked[0] != "*" || announce[0].Sample == 1 {
+		t.Errorf("after its site died asked %v: %v", asked, announce)
+	}
+	if again, _ := sent[protocol.Reannounce](effects); len(again) > 0 {
+		t.Errorf("%v are to remember it", again)
 	}
 }
 

@@ -55,6 +55,7 @@ type enquiry struct {
 	// those of a run follow those of the run before.
 	seq       uint32
 	announced bool // by this run, so that most caches are warm
+	inPart    bool // ... to a part of the sites: only those that have answered know the job
 	gossiped  bool // to all sites, so that sites have heard of it that are not known here
 	placed    bool // "placed" was said since the last announcement
 	offered   bool // some site has offered at some time

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -10,12 +9,18 @@ import (
 
 // onVacancy handles a site's message that it has capacity for jobs it remembers. The site
 // does not know which matter most: jobs that wait here and come before those it names are
-// asked for first.
+// asked for first. One that has not heard that a job is placed is told.
 func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
-	named := slices.DeleteFunc(slices.Clone(msg.Jobs), func(id grid.JobID) bool {
-		j, known := m.jobs.all[id]
-		return !known || !m.jobs.isAsking(j)
-	})
+	var named []grid.JobID
+	for _, id := range msg.Jobs {
+		switch j, known := m.jobs.all[id]; {
+		case !known:
+		case m.jobs.isAsking(j):
+			named = append(named, id)
+		case j.placed && j.inPart:
+			m.herald.release(j, from, protocol.ClearPlaced)
+		}
+	}
 	for _, id := range m.jobs.inOrder(append(named, m.jobs.higher(named)...)) {
 		m.ask(m.jobs.all[id], from)
 	}

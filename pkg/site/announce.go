@@ -44,13 +44,14 @@ type call struct {
 	seq       uint32
 	submitter grid.SiteID
 	count     uint32
-	sample    float64
-	theta     float64
+	drawn     bool    // to answer however far away it is
+	theta     float64 // else up to this distance
 	explain   bool
 }
 
-// onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and
-// answered with this site's distance. It serves Requirements, too.
+// onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and answered with this site's
+// distance. It serves Requirements, too. Of an announcement that wants only a part of the sites to
+// answer, those that were not drawn and are too far away keep nothing and say nothing.
 func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 	b := m.admitAnnounce(msg.Job, from, msg.Submitter)
 	if b == nil {
@@ -61,11 +62,19 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 		return
 	}
 	m.hearClock(from, msg.Clock)
-	m.remember(msg.Job, from, &announced{Requirement: msg.Req})
-	m.answer(call{
+	m.dropOffer(msg.Job) // the new announcement replaces it; what it held is free again
+	c := call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
-		sample: msg.Sample, theta: msg.Theta, explain: msg.Explain,
-	}, m.here(from, msg.Req))
+		theta: msg.Theta, explain: msg.Explain,
+	}
+	req := m.here(from, msg.Req)
+	c.drawn = m.isDrawn(c, msg.Sample, req)
+	if !c.drawn && !m.mayBeNear(c, req) {
+		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
+		return
+	}
+	m.remember(msg.Job, from, &announced{Requirement: msg.Req})
+	m.answer(c, req)
 }
 
 // announced is a requirement as it is cached.
@@ -110,21 +119,15 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	}
 	m.out.Report(step.LevelDebug, eventCacheHit, aboutJob(msg.Job, from))
 	m.hearClock(from, msg.Clock)
+	m.dropOffer(msg.Job)
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
-		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, sample: 1, explain: msg.Explain,
+		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, drawn: true, explain: msg.Explain,
 	}, m.here(from, entry.Value.Requirement))
 }
 
-// answer makes an offer, or says why not if that is asked for. Of an announcement that wants only a
-// part of the sites to answer, those that were not drawn and are too far away say nothing.
+// answer makes an offer, or says why not if that is asked for.
 func (m *Machine) answer(c call, req grid.Requirement) {
-	m.dropOffer(c.job) // the new announcement replaces it; what it held is free again
-	drawn := m.isDrawn(c, req)
-	if !drawn && !m.mayBeNear(c, req) {
-		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
-		return
-	}
 	if !c.explain {
 		if reason := m.shortNow(req, c.submitter); reason != grid.ReasonNone {
 			m.refused(c, reason)
@@ -132,7 +135,7 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 		}
 	}
 	q, refusal, ok := m.quote(req, inquiry{job: c.job, submitter: c.submitter, count: c.count})
-	if !drawn && (!ok || q.parts.Distance > c.theta) {
+	if !c.drawn && (!ok || q.parts.Distance > c.theta) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
@@ -157,8 +160,8 @@ func (m *Machine) refused(c call, reason grid.Reason) {
 // isDrawn reports whether this site answers an announcement however far away it is: all are to,
 // it is the submitter's own, it has the data, or chance says so. The chance is drawn by hashing, so
 // that a site draws the same for the same announcement.
-func (m *Machine) isDrawn(c call, req grid.Requirement) bool {
-	if c.sample >= 1 || c.submitter == m.cfg.Self || m.hasAll(req) {
+func (m *Machine) isDrawn(c call, sample float64, req grid.Requirement) bool {
+	if sample >= 1 || c.submitter == m.cfg.Self || m.hasAll(req) {
 		return true
 	}
 	text := make([]byte, 0, 128)
@@ -167,7 +170,7 @@ func (m *Machine) isDrawn(c call, req grid.Requirement) bool {
 	text = append(text, c.job...)
 	text = append(text, m.cfg.Self...)
 	sum := sha256.Sum256(text)
-	return float64(binary.BigEndian.Uint64(sum[:8])) < c.sample*(1<<64)
+	return float64(binary.BigEndian.Uint64(sum[:8])) < sample*(1<<64)
 }
 
 // mayBeNear reports whether this site could be as near as is asked for if nothing were on it. If

@@ -339,6 +339,24 @@ func TestPotential(t *testing.T) {
 	}
 }
 
+// A site that is not drawn keeps nothing of a job but whose it is.
+func TestOnlySitesThatAreDrawnRemember(t *testing.T) {
+	for _, sample := range []float64{1, 1e-9} {
+		r := newRig(t)
+		a := announcement(job1, alice)
+		a.Sample = sample
+		r.receive(alice, a)
+		_, remembered := r.m.cache.Peek(r.now, job1)
+		if want := sample == 1; remembered != want {
+			t.Errorf("sample %v: remembered %t, want %t", sample, remembered, want)
+		}
+		r.receive(bob, announcement(job1, bob))
+		if owner, _ := r.m.recallOwner(job1); owner != alice {
+			t.Errorf("sample %v: the job is now of %s", sample, owner)
+		}
+	}
+}
+
 // With a sample of 0.3, three sites in ten answer; near ones, the submitter's
 // own and those that have the data always do.
 func TestSampling(t *testing.T) {

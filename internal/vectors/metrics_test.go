@@ -50,7 +50,7 @@ type replicationIn struct {
 }
 
 func replication(in replicationIn) (outputs, error) {
-	r, err := paper.Replicate(paper.Replication{
+	r, err := metrics.Replicate(metrics.Replication{
 		Availability: in.Alpha.value, Copies: in.K.value, RunSeconds: in.H.value, Jobs: in.J.value,
 		Capacity: in.S.value, Load: in.L.value,
 	})
@@ -68,7 +68,7 @@ type predictionIn struct {
 }
 
 func prediction(in predictionIn) (outputs, error) {
-	p, err := paper.Predict(paper.Prediction{
+	p, err := metrics.Predict(metrics.Prediction{
 		ErrorRate: in.Er.value, Resources: in.K.value, Attempts: in.R.value,
 		RunSeconds: in.H.value, Jobs: in.J.value,
 	})

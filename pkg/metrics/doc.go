@@ -1,8 +1,10 @@
-// Package metrics says how well a grid did: the thesis' measures of a finished run.
+// Package metrics says how well a grid did, by the thesis' measures of a finished run, and how well
+// one could do that runs copies of each job or predicts failures (Replicate, Predict).
 //
 // Source: B. Khoo Boon Tat, "Multi-Dimensional Resource Allocation Strategy for
 // Large-Scale Computational Grid Systems", thesis, NUS 2006 ("the thesis"),
-// sections 2.3 and 4.1.
+// sections 2.3, 3.2.3 and 4.1. Where a formula of the thesis contradicts probability theory, the
+// field with the plain name is the repaired one and the one named Paper is as printed.
 //
 // Times are float64 seconds, or any other unit if it is the same everywhere. A
 // number that is none, negative or outside its range is an argument.ErrInvalid,

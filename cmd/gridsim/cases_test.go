@@ -62,6 +62,45 @@ func TestRunShowsCases(t *testing.T) {
 	}
 }
 
+// The odds as text and as JSON. Those of two resources are other ones, but for copies.
+func TestOdds(t *testing.T) {
+	four, two := "odds", "odds --resources 2"
+	for want, line := range map[string]string{
+		"0.30 0.3000 0.5100 (-0.4) 0.6570 (-1.1) 0.7599 (-1.8) 0.35": four,
+		"0.15 0.7225 0.5220 0.2725 0.0743 0.20":                      two,
+		"0.15 0.5220 0.7715 (1.044) 0.9478 (2.088) 0.20":             four,
+		"0.25 0.5625 0.8086 (1.125) 0.9634 (2.25) 0.30":              two,
+	} {
+		code, out, errs := gridsim(t, strings.Fields(line)...)
+		cells := strings.Join(strings.Fields(out), " ")
+		if code != exitOK || errs != "" || !strings.Contains(cells, want) {
+			t.Errorf("%s: exit code %d, want %q in\n%s%s", line, code, want, out, errs)
+		}
+	}
+	var result struct {
+		Over         []float64
+		Copies, Once []struct{ Name string }
+		Tries        []struct{ Success, Paper []float64 }
+	}
+	code, out, _ := gridsim(t, "odds", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &result); code != exitOK || err != nil ||
+		len(result.Copies) != 4 || len(result.Once) != 4 || len(result.Tries) != 3 ||
+		len(result.Tries[0].Paper) != 0 || len(result.Tries[1].Paper) != len(result.Over) {
+		t.Errorf("exit code %d, %v: %s", code, err, out)
+	}
+	for want, line := range map[string]string{
+		"--resources: want at least 1, have 0": "odds --resources 0",
+		`invalid argument "x"`:                 "odds --resources x",
+		"takes flags only":                     "odds 4",
+		"--output: want text or json":          "odds -o csv",
+	} {
+		code, out, errs := gridsim(t, strings.Fields(line)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, output %q, errors %q, want %q", line, code, out, errs, want)
+		}
+	}
+}
+
 // The figures of one task, as text and as JSON.
 func TestCheckpoints(t *testing.T) {
 	code, out, errs := gridsim(t, "checkpoints")

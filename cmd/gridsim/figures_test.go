@@ -31,6 +31,7 @@ func TestOneCommandDrawsEach(t *testing.T) {
 				"strategy name=LFCA save=lfca interval=5m,20m\n",
 			"run FILE --seeds 2", ">20 min<",
 		},
+		"odds-tries.svg": {"", "odds", ">R=4, thesis<"},
 		"checkpoints.svg": {"", "checkpoints --run 10h", ">A task of 10 h, checkpoints of 2 min<"},
 		"wait.svg": {
 			grid + "strategy name=A on=mesh\nstrategy name=B on=mesh split=greedy\n",
@@ -54,8 +55,10 @@ func TestOneCommandDrawsEach(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := gridsim(t, "checkpoints", "--svg", file)
-	if code != exitOther || out != "" || !strings.Contains(errs, "directory for figures: ") {
-		t.Errorf("exit code %d: %s%s", code, out, errs)
+	for _, line := range []string{"checkpoints", "odds"} {
+		code, out, errs := gridsim(t, append(strings.Fields(line), "--svg", file)...)
+		if code != exitOther || out != "" || !strings.Contains(errs, "directory for figures: ") {
+			t.Errorf("%s: exit code %d: %s%s", line, code, out, errs)
+		}
 	}
 }

@@ -18,6 +18,7 @@
 //	settings.go   ... and of those whose sites fail in several settings
 //	swf.go        gridsim swf
 //	checkpoints.go gridsim checkpoints
+//	odds.go       gridsim odds
 //	calibrate.go  gridsim calibrate
 //	workload.go   gridsim workload
 //	fit.go        ... fit

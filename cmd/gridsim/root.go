@@ -44,7 +44,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(),
-		calibrateCommand(), workloadCommand(), checkpointsCommand(),
+		calibrateCommand(), workloadCommand(), checkpointsCommand(), oddsCommand(),
 		scenariosTopic(),
 	)
 	return root

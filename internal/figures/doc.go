@@ -8,6 +8,7 @@
 //	settings.go  ... where sites fail, a plot for each law, bars for each run factor
 //	rules.go     ... of rules for checkpoints, lines over their interval
 //	lines.go     the measures of a sweep over a value that is varied
+//	odds.go      how likely copies, predictions and tries succeed
 //	outages.go   the time of a task over the number of its checkpoints
 //	gantt.go     who holds how many nodes of which site when
 //	map.go       where sites are in the virtual map as time passes

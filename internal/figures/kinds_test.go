@@ -111,8 +111,10 @@ func drawKinds(t *testing.T, a Album) {
 	t.Helper()
 	task := eval.Checkpoints{Run: time.Hour, Cost: 2 * time.Minute, MTBF: 4 * time.Hour, Most: 12}
 	planned, err := task.Plan()
-	err = errors.Join(err, a.Open(), a.Outages(task, planned), a.Intervals(ruled()),
-		a.Compare(settled(), []string{"failed", "rejected"}), a.Map(mapped()))
+	tries := eval.Odds{Resources: 4}
+	odds, wrong := tries.WorkOut()
+	err = errors.Join(err, wrong, a.Open(), a.Odds(tries, odds), a.Outages(task, planned),
+		a.Intervals(ruled()), a.Compare(settled(), []string{"failed", "rejected"}), a.Map(mapped()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +155,7 @@ func TestKindsAreThoseInTestdata(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"checkpoints.svg", "failed-ratio.svg", "failed.svg", "map-A_B.svg", "met-interval.svg",
+		"odds-copies.svg", "odds-once.svg", "odds-tries.svg",
 	}
 	if !slices.Equal(names, want) || len(again) != 2*len(want) {
 		t.Errorf("drawn %q, want %q; %d with pixels", names, want, len(again))
@@ -177,6 +180,9 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 			">normal, over<", ">weibull, times<", ">run factor 0.01<", ">A<", ">B<",
 			">JFR: jobs failed (1/s)<",
 		},
+		"odds-copies.svg": {">K=2<", ">K=2, thesis<", ">availability<", ">One of K copies survives<"},
+		"odds-once.svg":   {">k=16<", ">All of k resources are predicted rightly<"},
+		"odds-tries.svg":  {">R=4, thesis<", ">One of R tries succeeds, resources in each: 4<"},
 		"failed-ratio.svg": {">JFR: jobs failed, beside A<"},
 		"map-A_B.svg": {
 			">after 0 h: 4 of 4 sites offer<", ">after 10 h: 3 of 4 sites offer<", ">2 sites<",
@@ -228,8 +234,8 @@ func TestKindsThatAreLess(t *testing.T) {
 	a, none, one := Album{SVG: empty}, Album{}, ruled()
 	one.Rules = one.Rules[:2]
 	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), none.Map(r), none.Intervals(ruled()),
-		none.Settings(settled(), []string{"failed"}), none.Outages(eval.Checkpoints{},
-			eval.CheckpointsResult{}))
+		none.Settings(settled(), []string{"failed"}), none.Odds(eval.Odds{}, eval.OddsResult{}),
+		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}))
 	if err != nil {
 		t.Fatal(err)
 	}

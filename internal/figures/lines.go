@@ -85,6 +85,7 @@ type series struct {
 	name   string
 	number int // of its strategy: it has the same colour in all figures
 	values []*metrics.Interval
+	dashed bool // without marks
 }
 
 // none says that there is nothing to draw.
@@ -235,6 +236,12 @@ func addSeries(p *plot.Plot, legend *plot.Legend, s series, at []float64) error 
 		draw.BoxGlyph{},
 	}
 	points.Shape = shapes[s.number%len(shapes)]
+	if s.dashed {
+		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+		p.Add(line)
+		legend.Add(s.name, line)
+		return nil
+	}
 	p.Add(band, line, points)
 	legend.Add(s.name, line, points)
 	return nil

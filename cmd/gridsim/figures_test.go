@@ -32,6 +32,9 @@ func TestOneCommandDrawsEach(t *testing.T) {
 			"run FILE --seeds 2", ">20 min<",
 		},
 		"odds-tries.svg": {"", "odds", ">R=4, thesis<"},
+		"workload.svg": {
+			"", "workload lublin --jobs 50", ">Lublin-Feitelson 1999, untyped: number of jobs 50<",
+		},
 		"checkpoints.svg": {"", "checkpoints --run 10h", ">A task of 10 h, checkpoints of 2 min<"},
 		"wait.svg": {
 			grid + "strategy name=A on=mesh\nstrategy name=B on=mesh split=greedy\n",
@@ -55,10 +58,26 @@ func TestOneCommandDrawsEach(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"checkpoints", "odds"} {
+	for _, line := range []string{"checkpoints", "odds", "workload lublin"} {
 		code, out, errs := gridsim(t, append(strings.Fields(line), "--svg", file)...)
 		if code != exitOther || out != "" || !strings.Contains(errs, "directory for figures: ") {
 			t.Errorf("%s: exit code %d: %s%s", line, code, out, errs)
 		}
+	}
+}
+
+// Who has a figure drawn gets the same log, and is refused for the same flags.
+func TestFiguresLeaveTheLog(t *testing.T) {
+	args := strings.Fields("workload lublin --procs 9 --jobs 40 --estimates")
+	_, plain, _ := gridsim(t, args...)
+	code, out, errs := gridsim(t, append(args, "--svg", t.TempDir())...)
+	if code != exitOK || errs != "" || out != plain || plain == "" {
+		t.Errorf("exit code %d, %s: the log is\n%s\nwithout a figure\n%s", code, errs, out, plain)
+	}
+	dir := filepath.Join(t.TempDir(), "figures")
+	code, out, errs = gridsim(t, "workload", "lublin", "--jobs", "0", "--svg", dir)
+	if _, err := os.Stat(dir); code != exitUsage || out != "" || !os.IsNotExist(err) ||
+		!strings.Contains(errs, "--jobs: want 1 to") {
+		t.Errorf("exit code %d, %v: %s%s", code, err, out, errs)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ midnight.
 With --typed there are two kinds of jobs, batch (queue 1) and interactive
 (queue 0), each with its own sizes, run times and hours.
 
+--svg DIR draws how many jobs are how wide, how long they run and when they come:
+workload.svg. The log is written as well.
+
 With --estimates users say how long their jobs will run, as real users do: after
 Tsafrir, Etsion and Feitelson (2005). Nine jobs in ten get one of twenty round
 values. Without it the time requested is unknown (-1), and a scheduler is told
@@ -64,12 +68,22 @@ const lublinExamples = `  gridsim workload lublin --procs 128 --jobs 10000 --see
 
 func lublinCommand() *cobra.Command {
 	var log eval.JobLog
+	var figures figureFlags
 	cmd := &cobra.Command{
 		Use: "lublin", Short: "Jobs: a log in the Standard Workload Format", Long: lublinHelp,
 		Example: lublinExamples, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("longest-estimate") && !log.Estimates {
 				return usageError("--longest-estimate: nobody estimates without --estimates")
+			}
+			if !figures.Empty() {
+				profile, err := log.Profile()
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(figures.Open(), figures.Profile(profile)); err != nil {
+					return err
+				}
 			}
 			return log.Write(cmd.OutOrStdout())
 		},
@@ -85,6 +99,7 @@ func lublinCommand() *cobra.Command {
 		"longest estimate, at which longer runs are cut; at least 1h",
 	)
 	flags.Uint64Var(&log.Seed, "seed", 1, "of all chance")
+	figures.addTo(flags)
 	return cmd
 }
 

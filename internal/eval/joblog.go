@@ -30,27 +30,11 @@ const (
 
 // Write writes the log in the Standard Workload Format.
 func (j JobLog) Write(out io.Writer) error {
-	switch {
-	case j.Procs < 1 || j.Procs > math.MaxInt32:
-		return fmt.Errorf("%w: --procs: want 1 to %d processors, have %d",
-			ErrUsage, math.MaxInt32, j.Procs)
-	case j.Jobs < 1 || j.Jobs > mostJobs:
-		return fmt.Errorf("%w: --jobs: want 1 to %d, have %d", ErrUsage, mostJobs, j.Jobs)
+	records, err := j.records()
+	if err != nil {
+		return err
 	}
-	log := workload.Log{Records: make([]workload.Record, 0, j.Jobs)}
-	for record := range (workload.Lublin{Procs: j.Procs, Typed: j.Typed}).Records(j.Seed) {
-		log.Records = append(log.Records, record)
-		if len(log.Records) == j.Jobs {
-			break
-		}
-	}
-	if j.Estimates {
-		err := workload.Estimate(log.Records, workload.Seconds(j.Longest/time.Second), j.Seed)
-		if err != nil {
-			return fmt.Errorf("%w: --longest-estimate: %w", ErrUsage, err)
-		}
-	}
-	log.Header = j.directives(log.Records).Header()
+	log := workload.Log{Header: j.directives(records).Header(), Records: records}
 	buffered := bufio.NewWriter(out)
 	if err := writeLines(buffered, log.Lines()); err != nil {
 		return fmt.Errorf("write log: %w", err)
@@ -58,21 +42,56 @@ func (j JobLog) Write(out io.Writer) error {
 	return buffered.Flush()
 }
 
-func (j JobLog) directives(records []workload.Record) workload.Directives {
-	model, command := "Lublin-Feitelson 1999, untyped", fmt.Sprintf(
-		"gridsim workload lublin --procs %d --jobs %d --seed %d", j.Procs, j.Jobs, j.Seed,
-	)
+// records draws the jobs.
+func (j JobLog) records() ([]workload.Record, error) {
+	switch {
+	case j.Procs < 1 || j.Procs > math.MaxInt32:
+		return nil, fmt.Errorf("%w: --procs: want 1 to %d processors, have %d",
+			ErrUsage, math.MaxInt32, j.Procs)
+	case j.Jobs < 1 || j.Jobs > mostJobs:
+		return nil, fmt.Errorf("%w: --jobs: want 1 to %d, have %d", ErrUsage, mostJobs, j.Jobs)
+	}
+	records := make([]workload.Record, 0, j.Jobs)
+	for record := range (workload.Lublin{Procs: j.Procs, Typed: j.Typed}).Records(j.Seed) {
+		records = append(records, record)
+		if len(records) == j.Jobs {
+			break
+		}
+	}
+	if j.Estimates {
+		err := workload.Estimate(records, workload.Seconds(j.Longest/time.Second), j.Seed)
+		if err != nil {
+			return nil, fmt.Errorf("%w: --longest-estimate: %w", ErrUsage, err)
+		}
+	}
+	return records, nil
+}
+
+// model says what draws the jobs.
+func (j JobLog) model() string {
+	model := "Lublin-Feitelson 1999, untyped"
 	if j.Typed {
 		model = "Lublin-Feitelson 1999, batch (queue 1) and interactive (queue 0)"
-		command += " --typed"
 	}
 	if j.Estimates {
 		model += "; estimates after Tsafrir, Etsion and Feitelson 2005"
+	}
+	return model
+}
+
+func (j JobLog) directives(records []workload.Record) workload.Directives {
+	command := fmt.Sprintf(
+		"gridsim workload lublin --procs %d --jobs %d --seed %d", j.Procs, j.Jobs, j.Seed,
+	)
+	if j.Typed {
+		command += " --typed"
+	}
+	if j.Estimates {
 		command += " --estimates --longest-estimate " + j.Longest.String()
 	}
 	longest := slices.MaxFunc(records, func(a, b workload.Record) int { return int(a.Run - b.Run) })
 	return workload.Directives{
-		Version: "2.2", Computer: "a model: " + model, Conversion: "none, it was made by: " + command,
+		Version: "2.2", Computer: "a model: " + j.model(), Conversion: "none, it was made by: " + command,
 		MaxJobs: int64(j.Jobs), MaxRecords: int64(j.Jobs), UnixStartTime: firstMidnight, TimeZone: "UTC",
 		MaxNodes: int64(j.Procs), MaxProcs: int64(j.Procs), MaxRuntime: int64(longest.Run),
 	}

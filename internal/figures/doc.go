@@ -8,6 +8,7 @@
 //	settings.go  ... where sites fail, a plot for each law, bars for each run factor
 //	rules.go     ... of rules for checkpoints, lines over their interval
 //	lines.go     the measures of a sweep over a value that is varied
+//	profile.go   how wide and long the jobs of a log are, and when they come
 //	odds.go      how likely copies, predictions and tries succeed
 //	outages.go   the time of a task over the number of its checkpoints
 //	gantt.go     who holds how many nodes of which site when

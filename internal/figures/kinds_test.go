@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +108,21 @@ func mapped() eval.RunRecord {
 	return r
 }
 
+// profiled is a log of eight jobs on a machine of four processors.
+func profiled() eval.Profile {
+	r := eval.Profile{
+		Model: "made-up", Jobs: 8,
+		Procs: []eval.Share{{At: 1, Part: .25}, {At: 2, Part: .5}, {At: 4, Part: 1}},
+	}
+	for i := range 14 {
+		r.Runs = append(r.Runs, eval.Share{At: math.Ldexp(1, i), Part: float64(i*i) / 169})
+	}
+	for hour := range 24 {
+		r.Hours = append(r.Hours, eval.Share{At: float64(hour), Part: float64(hour%2) / 12})
+	}
+	return r
+}
+
 func drawKinds(t *testing.T, a Album) {
 	t.Helper()
 	task := eval.Checkpoints{Run: time.Hour, Cost: 2 * time.Minute, MTBF: 4 * time.Hour, Most: 12}
@@ -114,7 +130,8 @@ func drawKinds(t *testing.T, a Album) {
 	tries := eval.Odds{Resources: 4}
 	odds, wrong := tries.WorkOut()
 	err = errors.Join(err, wrong, a.Open(), a.Odds(tries, odds), a.Outages(task, planned),
-		a.Intervals(ruled()), a.Compare(settled(), []string{"failed", "rejected"}), a.Map(mapped()))
+		a.Intervals(ruled()), a.Compare(settled(), []string{"failed", "rejected"}), a.Map(mapped()),
+		a.Profile(profiled()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +172,7 @@ func TestKindsAreThoseInTestdata(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"checkpoints.svg", "failed-ratio.svg", "failed.svg", "map-A_B.svg", "met-interval.svg",
-		"odds-copies.svg", "odds-once.svg", "odds-tries.svg",
+		"odds-copies.svg", "odds-once.svg", "odds-tries.svg", "workload.svg",
 	}
 	if !slices.Equal(names, want) || len(again) != 2*len(want) {
 		t.Errorf("drawn %q, want %q; %d with pixels", names, want, len(again))
@@ -183,6 +200,10 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 		"odds-copies.svg": {">K=2<", ">K=2, thesis<", ">availability<", ">One of K copies survives<"},
 		"odds-once.svg":   {">k=16<", ">All of k resources are predicted rightly<"},
 		"odds-tries.svg":  {">R=4, thesis<", ">One of R tries succeeds, resources in each: 4<"},
+		"workload.svg": {
+			">made-up: number of jobs 8<", ">processors<", ">part of jobs with at most so many<", ">4<",
+			">run time<", ">10 min<", ">1 h<", ">hour of the day<",
+		},
 		"failed-ratio.svg": {">JFR: jobs failed, beside A<"},
 		"map-A_B.svg": {
 			">after 0 h: 4 of 4 sites offer<", ">after 10 h: 3 of 4 sites offer<", ">2 sites<",
@@ -235,7 +256,7 @@ func TestKindsThatAreLess(t *testing.T) {
 	one.Rules = one.Rules[:2]
 	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), none.Map(r), none.Intervals(ruled()),
 		none.Settings(settled(), []string{"failed"}), none.Odds(eval.Odds{}, eval.OddsResult{}),
-		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}))
+		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}), none.Profile(eval.Profile{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,9 @@ func (m *Machine) take(j *job, a Answer) {
 	m.closeIfComplete(j)
 }
 
-// closeIfComplete ends a round before its TTL when nobody else is expected to answer.
+// closeIfComplete ends a round before its TTL when nobody else is expected to answer. With enough
+// offers a sampled one ends after as long again as they took: the nearest site is not the first to
+// answer.
 func (m *Machine) closeIfComplete(j *job) {
 	r := j.round()
 	if r == nil {
@@ -78,8 +80,12 @@ func (m *Machine) closeIfComplete(j *job) {
 		}
 	}
 	r.unseen = nil
-	if r.pending == 0 || r.enough() {
+	switch took := m.now.Sub(r.opened); {
+	case r.pending == 0 || r.enough() && took == 0:
 		m.closeRound(j)
+	case r.enough() && !r.closing && took < j.spec.TTL/2:
+		r.closing = true
+		m.setTimer(timerRound, string(j.id), m.now.Add(took))
 	}
 }
 

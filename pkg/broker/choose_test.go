@@ -131,7 +131,7 @@ func manySites(n int) []grid.SiteID {
 	return names
 }
 
-// With sampled replies a round ends with the eighth offer, and is repeated with
+// With sampled replies eight offers are enough for a round, and it is repeated with
 // eight times the sites if there are fewer.
 func TestSampledReplies(t *testing.T) {
 	names := manySites(100)
@@ -165,6 +165,26 @@ func TestSampledReplies(t *testing.T) {
 	}
 	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
 		t.Errorf("still nobody: sample %v, want 1", announce.Sample)
+	}
+}
+
+// The nearest site need not be the first to answer: with enough offers a sampled round goes on for
+// as long as they took.
+func TestSampledRoundsWaitForThoseOnTheirWay(t *testing.T) {
+	names := manySites(100)
+	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)
+	id := b.submit(testJob(1))
+	b.pass(80 * time.Millisecond)
+	b.offers(id, 1, names[1:9]...)
+	early := b.pass(79 * time.Millisecond)
+	early = append(early, b.hear(names[0], protocol.Bid{
+		Job: id, Seq: b.m.asked(id).seq, Offer: offer(1, .5, 1),
+	})...)
+	if awards, _ := sent[protocol.Award](early); len(awards) != 0 {
+		t.Fatalf("awarded to %v before the others had the time to answer", awards)
+	}
+	if to, _ := one[protocol.Award](t, b.pass(time.Millisecond)); to != names[0] {
+		t.Errorf("awarded to %s, want the nearest, %s", to, names[0])
 	}
 }
 

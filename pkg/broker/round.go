@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -21,11 +22,13 @@ type round struct {
 	sample   float64 // the part of the sites that was asked to answer
 	theta    float64 // sites as near as that were asked, too; 0: none
 	offers   int
+	opened   time.Time
+	closing  bool   // there are enough offers; those that are on their way are awaited
 	heard    bool   // another site has answered
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
-// enoughOffers ends a sampled round early.
+// enoughOffers ends a sampled round before its time is over.
 const enoughOffers = 8
 
 // expect counts a site among those that should answer.
@@ -82,6 +85,7 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 	j.seq++
 	r := &round{
 		expected: make(map[grid.SiteID]bool, len(expected)), complete: everybody, sample: 1, first: j.seq,
+		opened:  h.now,
 		explain: j.traits.thorough || len(expected) <= h.cfg.ExplainUpTo+1,
 	}
 	for _, id := range expected {

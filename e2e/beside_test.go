@@ -189,7 +189,8 @@ func (b *beside) determined(t *testing.T) {
 	for i, mib := range []int64{16, 800, 1600, 3000} {
 		must(t, until(t.Context(), time.Now().Add(250*time.Millisecond)))
 		job := b.job(t, fmt.Sprintf("%s-map-%d", determinedName, i), 500*time.Millisecond)
-		job.Spec.Need.MFLOPS, job.Spec.Need.MemoryBytes, job.Spec.Map = 500, mib<<20, grid.MapSeconds
+		job.Spec.Need.MFLOPS, job.Spec.Need.MemoryBytes = 500, mib<<20
+		job.Spec.Map = grid.MapSeconds
 		b.awaitAll(t, []grid.JobID{b.submitJob(t, job)})
 	}
 }
@@ -239,7 +240,8 @@ func compareWithSimulator(t *testing.T, live *play.Observed) (ratio, wait float6
 		"not running live %.3f s, simulated %s s: %.3f of it; machine: %s",
 		n, was, plusMinus(all), ratio, wasIdle, plusMinus(waited), wait, machineLoad())
 	if ratio < 1-apart || ratio > 1+apart {
-		t.Errorf("the simulated mean completion is %.3f of the live one, want 1 within %g", ratio, apart)
+		t.Errorf("the simulated mean completion is %.3f of the live one, want 1 within %g",
+			ratio, apart)
 	}
 	return ratio, wait
 }

@@ -71,7 +71,8 @@ func TestRunBlocks(t *testing.T) {
 	}
 	want := compareBlocks(one, other)
 	one.Blocks = &want
-	if text, wrong := json.Marshal(one); wrong != nil || string(text) != texts[0] || want.First != 8 {
+	text, wrong := json.Marshal(one)
+	if wrong != nil || string(text) != texts[0] || want.First != 8 {
 		t.Errorf("%v, both alone %s\ntogether %s", wrong, text, texts[0])
 	}
 	c.Seeds = 1

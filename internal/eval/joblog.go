@@ -91,8 +91,10 @@ func (j JobLog) directives(records []workload.Record) workload.Directives {
 	}
 	longest := slices.MaxFunc(records, func(a, b workload.Record) int { return int(a.Run - b.Run) })
 	return workload.Directives{
-		Version: "2.2", Computer: "a model: " + j.model(), Conversion: "none, it was made by: " + command,
-		MaxJobs: int64(j.Jobs), MaxRecords: int64(j.Jobs), UnixStartTime: firstMidnight, TimeZone: "UTC",
+		Version: "2.2", Computer: "a model: " + j.model(),
+		Conversion: "none, it was made by: " + command,
+		MaxJobs:    int64(j.Jobs), MaxRecords: int64(j.Jobs),
+		UnixStartTime: firstMidnight, TimeZone: "UTC",
 		MaxNodes: int64(j.Procs), MaxProcs: int64(j.Procs), MaxRuntime: int64(longest.Run),
 	}
 }

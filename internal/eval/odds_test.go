@@ -116,7 +116,8 @@ func TestPaperOddsAreNotCertain(t *testing.T) {
 func TestOddsRefuse(t *testing.T) {
 	for _, resources := range []int64{0, -1} {
 		_, err := Odds{Resources: resources}.WorkOut()
-		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "--resources: want at least 1") {
+		const want = "--resources: want at least 1"
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d resources: %v", resources, err)
 		}
 	}

@@ -197,17 +197,21 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 			">normal, over<", ">weibull, times<", ">run factor 0.01<", ">A<", ">B<",
 			">JFR: jobs failed (1/s)<",
 		},
-		"odds-copies.svg": {">K=2<", ">K=2, thesis<", ">availability<", ">One of K copies survives<"},
-		"odds-once.svg":   {">k=16<", ">All of k resources are predicted rightly<"},
-		"odds-tries.svg":  {">R=4, thesis<", ">One of R tries succeeds, resources in each: 4<"},
+		"odds-copies.svg": {
+			">K=2<", ">K=2, thesis<", ">availability<", ">One of K copies survives<",
+		},
+		"odds-once.svg":  {">k=16<", ">All of k resources are predicted rightly<"},
+		"odds-tries.svg": {">R=4, thesis<", ">One of R tries succeeds, resources in each: 4<"},
 		"workload.svg": {
-			">made-up: number of jobs 8<", ">processors<", ">part of jobs with at most so many<", ">4<",
+			">made-up: number of jobs 8<", ">processors<",
+			">part of jobs with at most so many<", ">4<",
 			">run time<", ">10 min<", ">1 h<", ">hour of the day<",
 		},
 		"failed-ratio.svg": {">JFR: jobs failed, beside A<"},
 		"map-A_B.svg": {
 			">after 0 h: 4 of 4 sites offer<", ">after 10 h: 3 of 4 sites offer<", ">2 sites<",
-			">x: computation<", ">y: data<", ">nearest<", ">chosen<", "seed 4: sites around a job (+)",
+			">x: computation<", ">y: data<", ">nearest<", ">chosen<",
+			"seed 4: sites around a job (+)",
 		},
 	} {
 		for _, want := range wants {

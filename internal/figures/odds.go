@@ -23,7 +23,8 @@ func (a Album) Odds(o eval.Odds, r eval.OddsResult) error {
 		{"odds-copies", "One of K copies survives", "availability", r.Copies},
 		{"odds-once", "All of k resources are predicted rightly", wrong, r.Once},
 		{
-			"odds-tries", fmt.Sprintf("One of R tries succeeds, resources in each: %d", o.Resources), wrong,
+			"odds-tries",
+			fmt.Sprintf("One of R tries succeeds, resources in each: %d", o.Resources), wrong,
 			r.Tries,
 		},
 	} {
@@ -32,10 +33,13 @@ func (a Album) Odds(o eval.Odds, r eval.OddsResult) error {
 			c.values = append(c.values, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		for i, curve := range f.curves {
-			c.series = append(c.series, series{name: curve.Name, number: i, values: exact(curve.Success)})
+			c.series = append(c.series, series{
+				name: curve.Name, number: i, values: exact(curve.Success),
+			})
 			if curve.Paper != nil {
 				c.series = append(c.series, series{
-					name: curve.Name + ", thesis", number: i, values: exact(curve.Paper), dashed: true,
+					name: curve.Name + ", thesis", number: i, values: exact(curve.Paper),
+					dashed: true,
 				})
 			}
 		}

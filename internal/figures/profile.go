@@ -64,7 +64,8 @@ func powers(shares []eval.Share) plot.ConstantTicks {
 	const most = 5
 	var ticks plot.ConstantTicks
 	for i := 0; i < len(shares); i += 1 + len(shares)/most {
-		ticks = append(ticks, plot.Tick{Value: shares[i].At, Label: fmt.Sprintf("%.0f", shares[i].At)})
+		at := shares[i].At
+		ticks = append(ticks, plot.Tick{Value: at, Label: fmt.Sprintf("%.0f", at)})
 	}
 	return ticks
 }

@@ -29,7 +29,8 @@ type again struct {
 // took.
 func (o *Observed) Simulate(ctx context.Context, seed uint64) ([]Course, error) {
 	a := &again{
-		o: o, ids: make([]grid.JobID, len(o.jobs)), places: make(map[grid.JobID]int), open: len(o.jobs),
+		o: o, ids: make([]grid.JobID, len(o.jobs)), places: make(map[grid.JobID]int),
+		open: len(o.jobs),
 	}
 	a.w = sim.New(a.config(seed))
 	for _, in := range o.outside {

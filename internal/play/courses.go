@@ -49,7 +49,8 @@ func (all *milestones) courses(o *Observed, ids []grid.JobID) []Course {
 	courses, at := make([]Course, len(ids)), make(map[grid.JobID]int)
 	for i, j := range o.jobs {
 		courses[i] = Course{
-			Name: j.in.Job.Spec.Name, Submitted: j.at, Took: -1, Sites: make([]string, j.in.Job.Count),
+			Name: j.in.Job.Spec.Name, Submitted: j.at, Took: -1,
+			Sites: make([]string, j.in.Job.Count),
 		}
 		for index := range courses[i].Sites {
 			courses[i].Ran += o.ends[grid.TaskID{Job: j.id, Index: uint32(index)}].ran

@@ -153,7 +153,8 @@ func simulable(j grid.Job) error {
 	case j.Spec.Reservation != "" || j.Spec.Kind == grid.KindReservation:
 		return fmt.Errorf("%w: job %q is about a reservation", ErrNotSimulated, j.Spec.Name)
 	case j.Spec.Window != (grid.Window{}):
-		return fmt.Errorf("%w: job %q has a time to begin or to end by", ErrNotSimulated, j.Spec.Name)
+		return fmt.Errorf("%w: job %q has a time to begin or to end by",
+			ErrNotSimulated, j.Spec.Name)
 	case len(j.After) > 0:
 		return fmt.Errorf("%w: job %q waits for other jobs", ErrNotSimulated, j.Spec.Name)
 	default:

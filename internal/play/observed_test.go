@@ -30,7 +30,8 @@ func threeBursts(t *testing.T, change func(*paced)) []string {
 	p.run(2 * time.Second)
 	for burst := range 3 {
 		for i := range 9 {
-			p.submit("siteA", pacedJob(fmt.Sprintf("job%d.%d", burst, i), time.Duration(3+i)*time.Second))
+			name := fmt.Sprintf("job%d.%d", burst, i)
+			p.submit("siteA", pacedJob(name, time.Duration(3+i)*time.Second))
 		}
 		p.run(8 * time.Second)
 	}
@@ -115,12 +116,15 @@ func TestLagsHaveTheirTime(t *testing.T) {
 		}
 		for i, was := range o.Courses[:6] { // they are placed before anything is slow
 			if off := again[i].Took - was.Took; off.Abs() > 2*slow {
-				t.Errorf("seed %d: %s took %s, and %s simulated", seed, was.Name, was.Took, again[i].Took)
+				t.Errorf("seed %d: %s took %s, and %s simulated",
+					seed, was.Name, was.Took, again[i].Took)
 			}
 		}
-		first := o.Courses[9] // of the burst at 10 s, which finds capacity: asked, offered, awarded, ...
+		// Of the burst at 10 s, which finds capacity: asked, offered, awarded, ...
+		first := o.Courses[9]
 		if off := again[9].Took - first.Took; off.Abs() > slow/10 {
-			t.Errorf("seed %d: %s took %s, and %s simulated", seed, first.Name, first.Took, again[9].Took)
+			t.Errorf("seed %d: %s took %s, and %s simulated",
+				seed, first.Name, first.Took, again[9].Took)
 		}
 	}
 }
@@ -130,7 +134,8 @@ func TestNear(t *testing.T) {
 	for _, c := range []struct {
 		at, low, high time.Duration // drawn with the lowest and the highest chance
 	}{{0, 10, 30}, {1, 10, 30}, {2, 30, 31}, {3, 30, 31}, {4, 30, 31}, {6, 31, 70}, {99, 31, 70}} {
-		if low, high := near(lags, c.at, 0), near(lags, c.at, .999); low != c.low || high != c.high {
+		low, high := near(lags, c.at, 0), near(lags, c.at, .999)
+		if low != c.low || high != c.high {
 			t.Errorf("at %d: %d to %d, want %d to %d", c.at, low, high, c.low, c.high)
 		}
 	}
@@ -204,7 +209,8 @@ func refusals(t *testing.T) map[string][]string {
 		return p.end()
 	}
 	skewed := newPaced(t, 1)
-	skewed.tell(watched{site: "siteA"}, step.PeerSeen{Site: "siteB", Name: "ben", Skew: -time.Minute})
+	skewed.tell(watched{site: "siteA"},
+		step.PeerSeen{Site: "siteB", Name: "ben", Skew: -time.Minute})
 	whole := newPaced(t, 1).end()
 	return map[string][]string{
 		"its clock and the one of ben are 1m0s apart": skewed.end(),

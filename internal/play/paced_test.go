@@ -208,7 +208,8 @@ func (p *paced) send(from, to grid.SiteID, msg protocol.Message) {
 	if from == to {
 		took = pacedOwn
 	}
-	p.later(took, watched{to, protocol.ForBroker(msg)}, step.MessageReceived{From: from, Message: msg})
+	p.later(took, watched{to, protocol.ForBroker(msg)},
+		step.MessageReceived{From: from, Message: msg})
 }
 
 func (p *paced) setTimer(id pacedTimer, at time.Time) {

@@ -46,7 +46,8 @@ func (t *traffic) sent(from, to grid.SiteID, msg protocol.Message, at time.Durat
 }
 
 func (t *traffic) received(from grid.SiteID, by watched, msg protocol.Message, at time.Duration) {
-	t.arrived = append(t.arrived, arrival{newLetter(from, by.site, msg), by.broker, kindOf(msg), at})
+	l := newLetter(from, by.site, msg)
+	t.arrived = append(t.arrived, arrival{l, by.broker, kindOf(msg), at})
 }
 
 // journey is a message of which both ends are known.

@@ -214,6 +214,7 @@ func (w *watcher) finish() {
 	}
 	o.Lags = measure(w.traffic, w.waits)
 	if n := o.Lags.strays; n > 0 {
-		o.Notes = append(o.Notes, fmt.Sprintf("%d messages came of which no journal has the sender", n))
+		note := fmt.Sprintf("%d messages came of which no journal has the sender", n)
+		o.Notes = append(o.Notes, note)
 	}
 }

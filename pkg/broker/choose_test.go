@@ -204,11 +204,13 @@ func TestSampledJobsAreClearedWhereTheyWereOffered(t *testing.T) {
 		t.Errorf("told that it is placed, %v (-want +got):\n%s", clears, diff)
 	}
 	late := b.offers(id, 1, names[20])
-	if to, msg := one[protocol.Clear](t, late); to != names[20] || msg.Kind != protocol.ClearPlaced {
+	to, msg := one[protocol.Clear](t, late)
+	if to != names[20] || msg.Kind != protocol.ClearPlaced {
 		t.Errorf("who answers later: %s is told %v", to, msg.Kind)
 	}
 	vacant := b.hear(names[30], protocol.Vacancy{Jobs: []grid.JobID{id}})
-	if to, msg := one[protocol.Clear](t, vacant); to != names[30] || msg.Kind != protocol.ClearPlaced {
+	to, msg = one[protocol.Clear](t, vacant)
+	if to != names[30] || msg.Kind != protocol.ClearPlaced {
 		t.Errorf("who has capacity for it: %s is told %v", to, msg.Kind)
 	}
 	clear(b.m.jobs.all[id].offers) // they have expired

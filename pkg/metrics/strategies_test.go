@@ -16,7 +16,8 @@ func TestPaperReplication(t *testing.T) {
 	r, err := Replicate(
 		Replication{Availability: 0.3, Copies: 2, RunSeconds: 10, Jobs: 5, Capacity: 100, Load: 40},
 	)
-	if err != nil || !near(r.PaperSuccess, -0.4) || !near(r.Success, 0.51) || !near(r.MaxLoad, 15) ||
+	if err != nil || !near(r.PaperSuccess, -0.4) || !near(r.Success, 0.51) ||
+		!near(r.MaxLoad, 15) ||
 		!r.Overloaded ||
 		!near(r.QueueSeconds, 75) || !near(r.Throughput, 1.0/15) {
 		t.Errorf("%+v, %v", r, err)
@@ -42,9 +43,11 @@ func TestPaperPrediction(t *testing.T) {
 		{4, 4, 0.25, 1.265625, 0.78163032},
 	} {
 		p, err := Predict(Prediction{
-			ErrorRate: c.rate, Resources: c.resources, Attempts: c.attempts, RunSeconds: 10, Jobs: 3,
+			ErrorRate: c.rate, Resources: c.resources, Attempts: c.attempts,
+			RunSeconds: 10, Jobs: 3,
 		})
-		if err != nil || math.Abs(p.PaperSuccess-c.paper) > 1e-7 || math.Abs(p.Success-c.want) > 1e-7 {
+		if err != nil || math.Abs(p.PaperSuccess-c.paper) > 1e-7 ||
+			math.Abs(p.Success-c.want) > 1e-7 {
 			t.Errorf("%+v: %+v, %v", c, p, err)
 		}
 	}
@@ -113,12 +116,14 @@ func TestInvalidStrategies(t *testing.T) {
 	for i, err := range []error{
 		replicate(func(r *Replication) { r.Availability = 1.1 }),
 		replicate(func(r *Replication) { r.Copies = 0 }),
-		replicate(func(r *Replication) { r.Load = nan }), replicate(func(r *Replication) { r.Jobs = -1 }),
+		replicate(func(r *Replication) { r.Load = nan }),
+		replicate(func(r *Replication) { r.Jobs = -1 }),
 		replicate(func(r *Replication) { r.Capacity = -1 }),
 		replicate(func(r *Replication) { r.RunSeconds = -1 }),
 		predict(func(p *Prediction) { p.ErrorRate = nan }),
 		predict(func(p *Prediction) { p.Resources = 0 }),
-		predict(func(p *Prediction) { p.Attempts = 0 }), predict(func(p *Prediction) { p.Jobs = -1 }),
+		predict(func(p *Prediction) { p.Attempts = 0 }),
+		predict(func(p *Prediction) { p.Jobs = -1 }),
 	} {
 		if !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("case %d: error = %v, want argument.ErrInvalid", i, err)
@@ -129,9 +134,12 @@ func TestInvalidStrategies(t *testing.T) {
 func TestStrategyProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fraction := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1e-12, 1}))
-		many := rapid.OneOf(rapid.Int64Range(1, 9), rapid.SampledFrom([]int64{1, 1e9, math.MaxInt64}))
+		many := rapid.OneOf(
+			rapid.Int64Range(1, 9), rapid.SampledFrom([]int64{1, 1e9, math.MaxInt64}),
+		)
 		r := Replication{
-			fraction.Draw(t, "alpha"), many.Draw(t, "K"), amounts().Draw(t, "H"), many.Draw(t, "J") - 1,
+			fraction.Draw(t, "alpha"), many.Draw(t, "K"), amounts().Draw(t, "H"),
+			many.Draw(t, "J") - 1,
 			amounts().Draw(t, "S"), amounts().Draw(t, "L"),
 		}
 		a, err := Replicate(r)
@@ -146,7 +154,8 @@ func TestStrategyProperties(t *testing.T) {
 			many.Draw(t, "J2") - 1,
 		}
 		b, err := Predict(p)
-		if err != nil || !(b.Success >= 0 && b.Success <= 1) || b.Success > b.PaperSuccess*(1+1e-9) ||
+		if err != nil || !(b.Success >= 0 && b.Success <= 1) ||
+			b.Success > b.PaperSuccess*(1+1e-9) ||
 			!(b.MaxQueueSeconds >= 0) || !(b.MinThroughput >= 0) {
 			t.Fatalf("%+v: %+v, %v", p, b, err)
 		}

@@ -122,7 +122,8 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	m.dropOffer(msg.Job)
 	m.remember(msg.Job, from, entry.Value)
 	m.answer(call{
-		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count, drawn: true, explain: msg.Explain,
+		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
+		drawn: true, explain: msg.Explain,
 	}, m.here(from, entry.Value.Requirement))
 }
 

@@ -42,13 +42,10 @@ func (d desk) standing() []*candidate {
 	return all
 }
 
-// equalDistance is the largest difference of two distances that tie.
-const equalDistance = 1e-9
-
 func (r *run) breakTies(ranked []grid.Offer, fasterFirst bool) {
 	for start := 0; start < len(ranked); {
 		end, least := start+1, ranked[start].Parts.Distance
-		for end < len(ranked) && ranked[end].Parts.Distance-least <= equalDistance {
+		for end < len(ranked) && ranked[end].Parts.Distance-least <= index.EqualDistance {
 			end++
 		}
 		group := ranked[start:end]

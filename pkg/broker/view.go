@@ -48,6 +48,7 @@ type JobState struct {
 	Tasks     []TaskState
 	Answers   []Answer     // nearest first, refusals last
 	Awaits    []grid.JobID // jobs that have to be done before it is announced
+	Ranks     []int        // for each answer: 1 is nearest, 0 a refusal
 	Behind    []index.Lag  // for each answer: why it is not the nearest
 	Round     bool         // offers are being collected
 }
@@ -140,6 +141,7 @@ func (j *job) state() JobState {
 		ID: j.id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Round: j.stage != nil,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
+	s.Ranks = ranks(s.Answers)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.tasks {
 		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
@@ -163,6 +165,22 @@ func (t *task) state(id grid.TaskID, asked bool) TaskState {
 		s.Rivals = append(s.Rivals, Rival{Site: r.site, Token: r.token, Distance: r.distance})
 	}
 	return s
+}
+
+// ranks counts the offers from 1, nearest first; those equally near share a rank, since chance
+// decides between them.
+func ranks(answers []Answer) []int {
+	all, first := make([]int, len(answers)), 0
+	for i, a := range answers {
+		if a.Offer == nil {
+			break // refusals come after all offers
+		}
+		if a.Offer.Parts.Distance-answers[first].Offer.Parts.Distance > index.EqualDistance {
+			first = i
+		}
+		all[i] = first + 1
+	}
+	return all
 }
 
 // lags says for each answer why it is not the nearest; answers are ascending.

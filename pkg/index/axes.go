@@ -54,8 +54,11 @@ type Lag struct {
 }
 
 // Behind says on which of the job's axes a site is farther than the nearest one,
-// and adds most to its distance.
+// and adds most to its distance: on none if they are equally near.
 func Behind(p, nearest grid.Parts, req grid.Requirement) Lag {
+	if p.Distance-nearest.Distance <= EqualDistance {
+		return Lag{}
+	}
 	axes := req.Axes
 	if len(axes) == 0 {
 		axes = grid.DefaultAxes()

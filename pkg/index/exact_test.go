@@ -12,12 +12,17 @@ import (
 // Of two axes that lag the one counts by which the squared distance grows more: a small step
 // far out against a larger one near the job.
 func TestBehindCountsSquares(t *testing.T) {
-	p, nearest := grid.Parts{X: 10, Y: 1.5}, grid.Parts{X: 9.5}
+	p := grid.Parts{X: 10, Y: 1.5, Distance: math.Hypot(10, 1.5)}
+	nearest := grid.Parts{X: 9.5, Distance: 9.5}
 	if got := Behind(p, nearest, grid.Requirement{}).Dimension; got != grid.Computation {
 		t.Errorf("worst on %v, want computation: 100 - 90.25 against 2.25", got)
 	}
 	if got := Behind(nearest, p, grid.Requirement{}); got != (Lag{}) {
 		t.Errorf("the nearest lags: %+v", got)
+	}
+	tied := grid.Parts{X: 9.5, Y: 4e-5, Distance: math.Hypot(9.5, 4e-5)}
+	if got := Behind(tied, nearest, grid.Requirement{}); got != (Lag{}) {
+		t.Errorf("one that is equally near lags: %+v", got)
 	}
 }
 

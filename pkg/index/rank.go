@@ -35,6 +35,10 @@ func Distance(axes ...float64) (float64, error) {
 	return largest * math.Sqrt(sum), nil
 }
 
+// EqualDistance is the largest difference of two distances that tie: sites that differ by less
+// are equally near.
+const EqualDistance = 1e-9
+
 // RankOffers is the offers in the order in which they should be taken: ascending
 // (distance, z, y, x, site, number). Offers with parts that make no sense are
 // dropped. The argument is left as it is.

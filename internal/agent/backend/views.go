@@ -322,7 +322,7 @@ func offerTable(
 	}
 	var refusals []grid.Refusal
 	for i, answer := range job.Answers {
-		row := answerRow(answer, i+1, n).Timed(answer.At, promised(job.Job.Spec))
+		row := answerRow(answer, job.Ranks[i], n).Timed(answer.At, promised(job.Job.Spec))
 		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
 		lag := job.Behind[i]
 		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)

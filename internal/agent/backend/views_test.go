@@ -231,9 +231,9 @@ func TestReasonsAreListedOnce(t *testing.T) {
 // TestOffersAreShown holds a table of two offers and a refusal against what it was made of.
 func TestOffersAreShown(t *testing.T) {
 	t.Parallel()
-	offer := func(site grid.SiteID, wait time.Duration) *grid.Offer {
+	offer := func(site grid.SiteID, distance float64, wait time.Duration) *grid.Offer {
 		return &grid.Offer{
-			ID: 1, Site: site, Parts: grid.Parts{Distance: 1, Wait: wait, Run: time.Minute},
+			ID: 1, Site: site, Parts: grid.Parts{Distance: distance, Wait: wait, Run: time.Minute},
 		}
 	}
 	job := broker.JobState{
@@ -245,12 +245,13 @@ func TestOffersAreShown(t *testing.T) {
 			broker.TaskState{Phase: grid.PhaseAnnounced, Token: 1, Site: "s"}, // called back
 		),
 		Answers: []broker.Answer{
-			{Site: "s", Seq: 2, Offer: offer("s", 30*time.Second), At: at(5)},
-			{Site: "r", Seq: 3, Offer: offer("r", 0), At: at(3)},
+			{Site: "s", Seq: 2, Offer: offer("s", 1, 30*time.Second), At: at(5)},
+			{Site: "r", Seq: 3, Offer: offer("r", 2, 0), At: at(3)},
 			{Site: "q", Seq: 1, Refusal: grid.Refusal{
 				Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30,
 			}, At: at(4)},
 		},
+		Ranks:  []int{1, 2, 0},
 		Behind: []index.Lag{{}, {Dimension: grid.Computation, Value: 2, Nearest: 1}, {}},
 	}
 	members := []broker.MemberState{

@@ -130,7 +130,7 @@ func (r *meshRun) config(
 		latency = 0
 	}
 	c := sim.Config{
-		Seed: seed, Fast: true, CheckEvery: never, Watch: r.see,
+		Seed: seed, Fast: true, NoNotes: true, CheckEvery: never, Watch: r.see,
 		Network: sim.Network{
 			Latency: latency, Spread: e.Grid.LatSpread, Rates: d.grid.Bps,
 			Sharing: sharing(e.Grid.Ways),

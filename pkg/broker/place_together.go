@@ -166,17 +166,20 @@ func (s *together) holdTogether(d desk, g *gathering) bool {
 // can start. Sites that failed a part come in only when the job has waited for a
 // further round and the others do not suffice.
 func (s *together) division(d desk) ([]share, time.Time) {
-	var good, all []place
-	failed := d.j.failedSites()
-	for _, c := range d.standing() {
+	standing, failed := d.standing(), d.j.failedSites()
+	all := make([]place, 0, len(standing))
+	for _, c := range standing {
 		p := placeOf(d, c)
 		if p.ready > grid.MaxRuntime || p.run > grid.MaxRuntime {
 			continue
 		}
 		all = append(all, p)
-		if !slices.Contains(failed, p.site) {
-			good = append(good, p)
-		}
+	}
+	good := all
+	if len(failed) > 0 {
+		good = slices.DeleteFunc(slices.Clone(all), func(p place) bool {
+			return slices.Contains(failed, p.site)
+		})
 	}
 	n := uint32(len(d.j.tasks))
 	shares := divide(s.mode, n, s.commBytes, good)

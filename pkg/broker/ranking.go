@@ -15,7 +15,7 @@ import (
 // see speed.
 func (d desk) standing() []*candidate {
 	j := d.j
-	var offers []grid.Offer
+	all := make([]*candidate, 0, len(j.offers))
 	for _, site := range sortedSites(j.offers) {
 		c := j.offers[site]
 		if !c.expires.After(d.m.now) {
@@ -27,32 +27,28 @@ func (d desk) standing() []*candidate {
 		}
 		if left := d.m.peers.allowed(c, j); left > 0 {
 			c.left = left
-			offers = append(offers, c.offer)
+			all = append(all, c)
 		}
 	}
-	ranked := index.RankOffers(offers)
-	d.m.breakTies(ranked, j.req.Map == grid.MapThesis)
-	all := make([]*candidate, 0, len(ranked))
-	for _, o := range ranked {
-		all = append(all, j.offers[o.Site])
-	}
+	all = index.RankOffers(all, func(c *candidate) *grid.Offer { return &c.offer })
+	d.m.breakTies(all, j.req.Map == grid.MapThesis)
 	if d.m.cfg.Policy.Orders() {
 		return d.m.peers.likeliest(all)
 	}
 	return all
 }
 
-func (r *run) breakTies(ranked []grid.Offer, fasterFirst bool) {
+func (r *run) breakTies(ranked []*candidate, fasterFirst bool) {
 	for start := 0; start < len(ranked); {
-		end, least := start+1, ranked[start].Parts.Distance
-		for end < len(ranked) && ranked[end].Parts.Distance-least <= index.EqualDistance {
+		end, lowest := start+1, ranked[start].offer.Parts.Distance
+		for end < len(ranked) && ranked[end].offer.Parts.Distance-lowest <= index.EqualDistance {
 			end++
 		}
 		group := ranked[start:end]
 		r.rng.Shuffle(len(group), func(a, b int) { group[a], group[b] = group[b], group[a] })
 		if fasterFirst {
-			slices.SortStableFunc(group, func(a, b grid.Offer) int {
-				return int(b.CoreMFLOPS - a.CoreMFLOPS)
+			slices.SortStableFunc(group, func(a, b *candidate) int {
+				return int(b.offer.CoreMFLOPS - a.offer.CoreMFLOPS)
 			})
 		}
 		start = end

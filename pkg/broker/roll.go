@@ -67,10 +67,21 @@ func (r rolls) strike(
 	return missing
 }
 
-// merged joins two ascending lists.
+// few are put into a roll one by one.
+const few = 8
+
+// merged joins two ascending lists. The first may be changed by that.
 func merged(a, b []grid.AttemptID) []grid.AttemptID {
 	if len(a) == 0 || a[len(a)-1].Compare(b[0]) < 0 {
 		return append(a, b...)
+	}
+	if len(b) <= few {
+		for _, id := range b {
+			if at, found := slices.BinarySearchFunc(a, id, grid.AttemptID.Compare); !found {
+				a = slices.Insert(a, at, id)
+			}
+		}
+		return a
 	}
 	all := make([]grid.AttemptID, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {

@@ -22,9 +22,15 @@ type Task struct {
 // Expand makes task index of the job: the template with {{index}} and {{item}}
 // replaced. The index must be below job.Count.
 func (s Spec) Expand(job JobID, index uint32, item Item) Task {
-	fill := strings.NewReplacer(
+	values := strings.NewReplacer(
 		"{{index}}", strconv.FormatUint(uint64(index), 10), "{{item}}", item.Value,
-	).Replace
+	)
+	fill := func(text string) string {
+		if !strings.Contains(text, "{{") {
+			return text // most have none, and what replaces is built with its first use
+		}
+		return values.Replace(text)
+	}
 	t := Task{
 		ID: TaskID{Job: job, Index: index}, Kind: s.Kind, Module: s.Module.CID,
 		Need: s.Need, TimeLimit: s.TimeLimit,

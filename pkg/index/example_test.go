@@ -45,13 +45,13 @@ func ExampleMeasure() {
 
 // The submitter orders offers by their distance.
 func ExampleRankOffers() {
-	offers := []grid.Offer{
+	offers := []*grid.Offer{
 		{Site: "far", ID: 1, Parts: grid.Parts{X: 3, Y: 4, Distance: 5}},
 		{Site: "near", ID: 1, Parts: grid.Parts{Z: 0.5, Distance: 0.5}},
 		{Site: "b", ID: 2, Parts: grid.Parts{X: 1, Distance: 1}},
 		{Site: "a", ID: 7, Parts: grid.Parts{X: 1, Distance: 1}},
 	}
-	for _, o := range index.RankOffers(offers) {
+	for _, o := range index.RankOffers(offers, func(o *grid.Offer) *grid.Offer { return o }) {
 		fmt.Println(o.Site, o.Parts.Distance)
 	}
 	// Output:

@@ -57,23 +57,24 @@ func TestRankOffers(t *testing.T) {
 		offer("b", 1, 1, 0, 0, 1), offer("a", 2, 1, 0, 0, 1), offer("a", 1, 1, 0, 0, 1),
 		offer("z", 1, 0, 0, 1, 1), offer("y", 1, 0, 1, 0, 1),
 	}
-	before := slices.Clone(offers)
+	var places []int
+	for i := range offers {
+		places = append(places, i)
+	}
 	type key struct {
 		site grid.SiteID
 		id   uint64
 	}
 	var got []key
-	for _, o := range RankOffers(offers) {
-		got = append(got, key{o.Site, o.ID})
+	for _, i := range RankOffers(places, func(i int) *grid.Offer { return &offers[i] }) {
+		got = append(got, key{offers[i].Site, offers[i].ID})
 	}
 	want := []key{{"a", 1}, {"a", 2}, {"b", 1}, {"y", 1}, {"z", 1}, {"far", 1}}
 	if !slices.Equal(got, want) {
 		t.Errorf("RankOffers = %v, want %v", got, want)
 	}
-	for i := range offers {
-		if offers[i].Site != before[i].Site {
-			t.Fatal("RankOffers changed its argument")
-		}
+	if !slices.IsSorted(places) {
+		t.Fatal("RankOffers changed its argument")
 	}
 }
 

@@ -39,22 +39,27 @@ func Distance(axes ...float64) (float64, error) {
 // are equally near.
 const EqualDistance = 1e-9
 
-// RankOffers is the offers in the order in which they should be taken: ascending
-// (distance, z, y, x, site, number). Offers with parts that make no sense are
+// RankOffers lists offers, or things that have one each, in the order in which they should be
+// taken: ascending (distance, z, y, x, site, number). Those with parts that make no sense are
 // dropped. The argument is left as it is.
-func RankOffers(offers []grid.Offer) []grid.Offer {
-	ranked := make([]grid.Offer, 0, len(offers))
-	for _, o := range offers {
-		if o.Parts.Validate() == nil {
+func RankOffers[T any](offered []T, offer func(T) *grid.Offer) []T {
+	ranked := make([]T, 0, len(offered))
+	for _, o := range offered {
+		if offer(o).Parts.Validate() == nil {
 			ranked = append(ranked, o)
 		}
 	}
-	slices.SortFunc(ranked, func(a, b grid.Offer) int {
-		p, q := a.Parts, b.Parts
-		return cmp.Or(cmp.Compare(p.Distance, q.Distance), cmp.Compare(p.Z, q.Z), cmp.Compare(p.Y, q.Y),
-			cmp.Compare(p.X, q.X), cmp.Compare(a.Site, b.Site), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(ranked, func(a, b T) int { return compareOffers(offer(a), offer(b)) })
 	return ranked
+}
+
+func compareOffers(a, b *grid.Offer) int {
+	p, q := &a.Parts, &b.Parts
+	if c := cmp.Compare(p.Distance, q.Distance); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(p.Z, q.Z), cmp.Compare(p.Y, q.Y), cmp.Compare(p.X, q.X),
+		cmp.Compare(a.Site, b.Site), cmp.Compare(a.ID, b.ID))
 }
 
 // softMinScale is the share of the lowest distance over which the weight of SoftMin falls

@@ -93,7 +93,7 @@ func (t *Trace) report(h *host, of role, r step.Report) {
 		events = t.Brokers
 	}
 	events[r.Event]++
-	if r.Level >= step.LevelInfo {
+	if r.Level >= step.LevelInfo && !h.world.cfg.NoNotes {
 		t.Notes = append(t.Notes, Note{
 			At: h.world.now(), Site: h.spec.ID, Broker: of == roleBroker, Report: r,
 		})

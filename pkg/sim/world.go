@@ -76,6 +76,8 @@ type Config struct {
 	// their wire format, nothing is hashed, so that Hash stays what it was in the beginning, and
 	// Trace.Heard is empty. What the machines decide is the same.
 	Fast bool
+	// NoNotes leaves Trace.Notes empty, which grows with everything that happens.
+	NoNotes bool
 	// CheckFacts compares every machine's Snapshot with its facts after each step.
 	CheckFacts bool
 	// CheckEvery is after how many steps one is checked, by Check and CheckFacts;

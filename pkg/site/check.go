@@ -3,7 +3,9 @@ package site
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -111,8 +113,11 @@ func (m *Machine) checkRoster() error {
 			}
 		}
 	}
+	if !slices.IsSortedFunc(m.roster.order, byID) {
+		return errors.New("the roster's attempts are out of order")
+	}
 	if len(byJob) != len(m.roster.byJob) || len(bySite) != len(m.roster.bySite) ||
-		byTask != len(m.roster.all) {
+		byTask != len(m.roster.all) || len(m.roster.order) != len(m.roster.all) {
 		return fmt.Errorf("the roster's indices do not match its %d attempts", len(m.roster.all))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,8 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 			task := b.runs.id.Task
 			b.m.roster.byTask[task] = append(b.m.roster.byTask[task], b.runs)
 		}},
+		{"attempts are out of order", func(b broken) { slices.Reverse(b.m.roster.order) }},
+		{"indices do not match", func(b broken) { b.m.roster.all[attemptID(job3, 0, 1)] = b.runs }},
 		{"indices do not match", func(b broken) { b.m.roster.bySite["nobody"] = 1 }},
 		{"indices do not match", func(b broken) { b.m.roster.byJob[job3] = b.m.roster.byJob[job1] }},
 		{"indices do not match", func(b broken) { delete(b.m.roster.byTask, b.runs.id.Task) }},

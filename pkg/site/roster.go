@@ -1,7 +1,6 @@
 package site
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -118,6 +117,7 @@ func (a *attempt) isUnderWay() bool { return a.started && a.wantsLease() }
 // roster holds all attempts and the ways to find them.
 type roster struct {
 	all    map[grid.AttemptID]*attempt
+	order  []*attempt                 // all of them, ascending by ID
 	byTask map[grid.TaskID][]*attempt // ascending by token
 	byJob  map[grid.JobID]*jobUse
 	bySite map[grid.SiteID]int // number of attempts of a submitter
@@ -141,6 +141,8 @@ func newRoster() *roster {
 // add takes an attempt in that is not there yet.
 func (r *roster) add(a *attempt) {
 	r.all[a.id] = a
+	at, _ := r.find(a)
+	r.order = slices.Insert(r.order, at, a)
 	list := append(r.byTask[a.id.Task], a)
 	slices.SortFunc(list, byID)
 	r.byTask[a.id.Task] = list
@@ -156,6 +158,9 @@ func (r *roster) add(a *attempt) {
 // remove forgets an attempt that is there.
 func (r *roster) remove(a *attempt) {
 	delete(r.all, a.id)
+	if at, found := r.find(a); found {
+		r.order = slices.Delete(r.order, at, at+1)
+	}
 	list := slices.DeleteFunc(r.byTask[a.id.Task], func(b *attempt) bool { return b == a })
 	if r.byTask[a.id.Task] = list; len(list) == 0 {
 		delete(r.byTask, a.id.Task)
@@ -182,13 +187,21 @@ func (r *roster) ofJob(id grid.JobID) []*attempt {
 
 // where lists the attempts that a condition holds for, in order.
 func (r *roster) where(holds func(*attempt) bool) []*attempt {
-	all := slices.SortedFunc(maps.Values(r.all), byID)
-	return slices.DeleteFunc(all, func(a *attempt) bool { return !holds(a) })
+	var some []*attempt
+	for _, a := range r.order {
+		if holds(a) {
+			some = append(some, a)
+		}
+	}
+	return some
 }
 
-// sorted lists all attempts in order.
-func (r *roster) sorted() []*attempt {
-	return r.where(func(*attempt) bool { return true })
+// sorted lists all attempts in order. The list is a copy.
+func (r *roster) sorted() []*attempt { return slices.Clone(r.order) }
+
+// find returns the place of an attempt in the order, also if it is not there.
+func (r *roster) find(a *attempt) (at int, found bool) {
+	return slices.BinarySearchFunc(r.order, a, byID)
 }
 
 func byID(a, b *attempt) int { return a.id.Compare(b.id) }

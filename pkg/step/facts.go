@@ -105,10 +105,10 @@ func appendText(text []byte, s string) []byte {
 
 // mustMarshal is the JSON of what has one: texts, and the plain structs that the machines
 // persist.
-func mustMarshal(v any, what string) []byte {
+func mustMarshal(v any, what ...string) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("encode %s: %v", what, err))
+		panic(fmt.Sprintf("encode %s: %v", strings.Join(what, " "), err))
 	}
 	return text
 }
@@ -131,7 +131,7 @@ func DecodeFacts(text []byte) ([]Fact, error) {
 
 // NewFact makes a fact from a value that encoding/json can write. It panics on others.
 func NewFact(kind, key string, value any) Fact {
-	return Fact{Kind: kind, Key: key, Value: mustMarshal(value, "fact "+kind+" "+key)}
+	return Fact{Kind: kind, Key: key, Value: mustMarshal(value, "fact", kind, key)}
 }
 
 // MS is a time as facts have it: in ms since 1970 UTC, 0 for the zero time.

@@ -228,8 +228,8 @@ func assemble(
 		},
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
-		HoldAll: c.Placing.HoldAll,
-		Policy:  policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
+		Policy: policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 

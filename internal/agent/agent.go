@@ -44,6 +44,7 @@ type Config struct {
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
 	Past        Past                          // how long ended jobs are kept
 	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
+	FIBR        bool                          // failed tasks go by the fault index alone
 	SoftMin     bool                          // choose offers by chance among the nearest
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity

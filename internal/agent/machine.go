@@ -34,6 +34,7 @@ func (a *Agent) makeMachines() error {
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
+	brokerConfig.FIBR = a.cfg.FIBR
 	if a.cfg.Gossip {
 		brokerConfig.UnicastUpTo = 0
 	}

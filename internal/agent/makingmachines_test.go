@@ -63,7 +63,8 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	own := plans(t, 2)[1]
 	own.Lease, own.LeaseMargin, own.MaxRuntime = 5*time.Second, time.Second, time.Hour
 	own.Priced, own.Price, own.WasmOnly, own.HoldAll = true, 3, true, true
-	own.Replies, own.Policy, own.Gossip, own.SoftMin = 7, grid.AvailPolicy(1), true, true
+	own.Replies, own.Policy, own.Gossip = 7, grid.AvailPolicy(1), true
+	own.SoftMin, own.FIBR = true, true
 	own.Owner.Patience, own.Planning = time.Minute, Planning{Promised: 50}
 	b, s, o = made(t, own)
 	wantSite.Self, wantSite.Planning = b.Self(), site.Planning{
@@ -75,6 +76,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	wantBroker.Lease, wantBroker.LeaseMargin = 5*time.Second, time.Second
 	wantBroker.ReplyTarget, wantBroker.Policy = 7, grid.AvailPolicy(1)
 	wantBroker.UnicastUpTo, wantBroker.Choice = 0, broker.ChoiceSoftMin
+	wantBroker.FIBR = true
 	if diff := cmp.Diff(wantSite, s); diff != "" {
 		t.Errorf("the site's machine as its owner wants it (-want +got):\n%s", diff)
 	}

@@ -131,16 +131,23 @@ type jobs struct {
 // placing says how offers are requested and chosen. The defaults are the thesis':
 // all sites are asked, and the nearest is taken.
 type placing struct {
-	Choice  string // nearest, or softmin: by chance among the nearest eight
-	Replies int    // ask for about so many answers, by chance; 0 = for all
-	Policy  string // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
-	HoldAll bool   // every offer of this site holds its capacity until it ends (thesis 4.1)
+	Choice   string // nearest, or softmin: by chance among the nearest eight
+	Failover string // where failed tasks go on: by risk, or fibr: by the lowest fault index
+	Replies  int    // ask for about so many answers, by chance; 0 = for all
+	Policy   string // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
+	HoldAll  bool   // every offer of this site holds its capacity until it ends (thesis 4.1)
 }
 
 // The choices.
 const (
 	choiceNearest = "nearest"
 	ChoiceSoftMin = "softmin"
+)
+
+// Where failed tasks go on.
+const (
+	failoverRisk = "risk"
+	FailoverFIBR = "fibr"
 )
 
 // planning says what this site promises and in what order it runs what waits. The

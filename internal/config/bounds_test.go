@@ -150,6 +150,7 @@ func TestBoundsOfSettings(t *testing.T) {
 		"nat.relay":        func(a *Agent, s string) { a.NAT.Relay = s },
 		"nat.reachability": func(a *Agent, s string) { a.NAT.Reachability = s },
 		"placing.choice":   func(a *Agent, s string) { a.Placing.Choice = s },
+		"placing.failover": func(a *Agent, s string) { a.Placing.Failover = s },
 		"placing.policy":   func(a *Agent, s string) { a.Placing.Policy = s },
 		"owner.priority":   func(a *Agent, s string) { a.Owner.Priority = s },
 		"planning.policy":  func(a *Agent, s string) { a.Planning.Policy = s },

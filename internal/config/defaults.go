@@ -35,8 +35,10 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 			Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute,
 			Priority: PriorityIdle, Look: 10 * time.Second, Root: "/",
 		},
-		Jobs:    jobs{MaxRuntime: 24 * time.Hour},
-		Placing: placing{Choice: choiceNearest, Policy: grid.AvailNone.String()},
+		Jobs: jobs{MaxRuntime: 24 * time.Hour},
+		Placing: placing{
+			Choice: choiceNearest, Failover: failoverRisk, Policy: grid.AvailNone.String(),
+		},
 		Planning: planning{
 			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
 			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,

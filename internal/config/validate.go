@@ -31,6 +31,7 @@ func (c Agent) Validate() error {
 		oneOf("nat.reachability", c.NAT.Reachability, reachAuto, reachPublic, reachPrivate),
 		c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, choiceNearest, ChoiceSoftMin),
+		oneOf("placing.failover", c.Placing.Failover, failoverRisk, FailoverFIBR),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),

@@ -79,7 +79,7 @@ func policyOf(r scenario.Rule) failing.Policy {
 	}
 	places := map[string]failing.Place{
 		"random": failing.PlaceRandom, "fibr": failing.PlaceFIBR, "rate": failing.PlaceRate,
-		"age": failing.PlaceAge, "shape": failing.PlaceShape, "ledger": failing.PlaceLedger,
+		"age": failing.PlaceAge, "shape": failing.PlaceShape, "risk": failing.PlaceRisk,
 	}
 	return failing.Policy{
 		Save: saves[r.Save], Interval: r.Interval.Seconds(), Omit: r.Omit, Least: r.Least.Seconds(),

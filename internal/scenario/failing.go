@@ -83,9 +83,9 @@ func SaveWords() []string { return []string{"learned", "known", "daly", "every",
 
 // PlaceWords lists the rules for the resource on which a job starts or goes on: any, the one with
 // the lowest fault index, with the lowest learned failure rate, that stays up most probably by
-// its age and its own past, the same with a shape learned from all, and age among those with the
-// lowest fault index.
-func PlaceWords() []string { return []string{"random", "fibr", "rate", "age", "shape", "ledger"} }
+// its age and its own past, the same with a shape learned from all, and with the lowest risk by age
+// and fault index.
+func PlaceWords() []string { return []string{"random", "fibr", "rate", "age", "shape", "risk"} }
 
 // FailingMeasures lists what such strategies are compared by, means over jobs.
 //

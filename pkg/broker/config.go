@@ -52,6 +52,9 @@ type Config struct {
 	Choice Choice // how to choose among offers
 	// Policy says what availability does to a job's placing.
 	Policy grid.AvailPolicy
+	// FIBR lets a task that has failed somewhere go on at the site with the lowest fault index,
+	// in place of the lowest risk.
+	FIBR bool
 
 	HoldTop     int  // promised jobs: how many of the nearest are asked to hold offers, at least 1
 	ReplyTarget int  // > 0: ask for about so many answers by sampling; 0: all sites answer

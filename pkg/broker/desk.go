@@ -70,9 +70,16 @@ func (d desk) completed(from grid.SiteID, offer grid.Offer) grid.Offer {
 	return d.m.peers.completed(d.j.req, from, offer)
 }
 
-// rankByFault orders sites by their fault index (FIBR).
+// leaving is the chance, 0 to 1, that the site of an offer leaves before the task ends.
+func (d desk) leaving(c *candidate) float64 { return 1 - d.m.peers.stays(c) }
+
+// rankByFault orders sites for a task that has failed somewhere.
 func (d desk) rankByFault(sites []fault.Candidate) {
-	d.m.peers.faults.Rank(fault.OrderFixed, sites)
+	order := fault.OrderRisk
+	if d.cfg().FIBR {
+		order = fault.OrderIndex
+	}
+	d.m.peers.faults.Rank(order, sites)
 }
 
 // nextToken is above all that were ever given out for a task.

@@ -530,6 +530,35 @@ func TestFailoverTakesTheLeastFaultIndex(t *testing.T) {
 	}
 }
 
+// A site that has failed once may be less of a risk than one that will probably leave. By FIBR
+// the fault index counts first.
+func TestFailoverTakesTheLowestRisk(t *testing.T) {
+	for _, c := range []struct {
+		fibr bool
+		want grid.SiteID
+	}{{false, "b"}, {true, "c"}} {
+		b := newBench(t, func(cfg *Config) { cfg.FIBR = c.fibr }, "a", "b", "c")
+		b.m.peers.faults.Missed("b", 1) // risk .11
+		b.m.peers.saveFault("b")
+		b.facts = step.NewFacts()
+		for _, f := range b.m.out.Facts().All() {
+			b.facts.Apply(f)
+		}
+		id := b.submit(testJob(1))
+		b.offers(id, 1, "a", "b")
+		leaves := offer(3, 3, 1)
+		leaves.Parts.Z = .5
+		b.hear("c", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: leaves})
+		b.refusal(id, self, true)
+		attempt := attemptOf(id, 0, 1)
+		b.hear("a", protocol.Accepted{Attempts: []grid.AttemptID{attempt}})
+		b.hear("a", protocol.Exited{Attempt: attempt, Exit: grid.Exit{Cause: grid.CauseSandbox}})
+		if to, _ := one[protocol.Award](t, b.last); to != c.want {
+			t.Errorf("FIBR %t: moved to %s, want %s", c.fibr, to, c.want)
+		}
+	}
+}
+
 func TestNeverFirstTheSiteThatFailed(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	id := b.submit(testJob(1))

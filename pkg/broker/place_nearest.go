@@ -143,7 +143,7 @@ func (n *nearest) awardAmong(
 
 // choose finds the site for a task among the standing offers, or nil. A task
 // that has not failed anywhere goes to the nearest; one that has goes to the
-// lowest fault index (FIBR), and never first to a site that failed it: only when
+// lowest risk, or fault index, and never first to a site that failed it: only when
 // no other site offers, and it has waited for another round.
 //
 // When a site has fallen silent it may be this one that is cut off. The attempt
@@ -222,7 +222,7 @@ func (s *choices) byFault(d desk) []fault.Candidate {
 		for _, c := range s.standing {
 			s.sites[c.offer.Site] = c
 			s.ranked = append(s.ranked, fault.Candidate{
-				Site: c.offer.Site, Z: c.offer.Parts.Z, Distance: c.offer.Parts.Distance,
+				Site: c.offer.Site, Z: d.leaving(c), Distance: c.offer.Parts.Distance,
 			})
 		}
 		d.rankByFault(s.ranked)

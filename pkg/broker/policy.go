@@ -55,6 +55,21 @@ func places(req grid.Requirement, c grid.Capability) int64 {
 // than what that says of itself.
 const ownSight = 3
 
+// stays is the chance, 0 to 1, that a site is there until the task ends. It says so
+// itself with z. One that has been seen to go more often is not believed more than what was
+// seen.
+func (p *peers) stays(c *candidate) float64 {
+	parts := c.offer.Parts
+	stays := min(max(1-parts.Z, 0), 1)
+	if seen, known := p.all[c.offer.Site]; known && seen.watched.ends >= ownSight {
+		own, err := seen.leaving(p.now).Survival((parts.Wait + parts.StageIn + parts.Run).Seconds())
+		if err == nil {
+			stays = min(stays, own)
+		}
+	}
+	return stays
+}
+
 // likeliest orders candidates by how likely their sites are to stay until the task's
 // end, by NAA. A site says so itself with z. One that has been seen to go more often is
 // not believed more than what was seen.
@@ -62,15 +77,7 @@ func (p *peers) likeliest(candidates []*candidate) []*candidate {
 	nodes := make([]avail.Standing, 0, len(candidates))
 	bySite := make(map[grid.SiteID]*candidate, len(candidates))
 	for _, c := range candidates {
-		parts := c.offer.Parts
-		stays := min(max(1-parts.Z, 0), 1)
-		if seen, known := p.all[c.offer.Site]; known && seen.watched.ends >= ownSight {
-			own, err := seen.leaving(p.now).Survival((parts.Wait + parts.StageIn + parts.Run).Seconds())
-			if err == nil {
-				stays = min(stays, own)
-			}
-		}
-		nodes = append(nodes, avail.Standing{Site: c.offer.Site, Up: true, PUp: stays})
+		nodes = append(nodes, avail.Standing{Site: c.offer.Site, Up: true, PUp: p.stays(c)})
 		bySite[c.offer.Site] = c
 	}
 	order, found, err := avail.NAA(nodes, len(nodes))

@@ -2,8 +2,9 @@
 // task again after its site failed: fault-index based rescheduling, FIBR.
 //
 // A site's fault index grows with every response window it misses and every lease it
-// loses, and falls with every success. A task whose site failed moves to the site with
-// the lowest index among those that can take it.
+// loses, and falls with every success. A task whose site failed moves, among those that can
+// take it, to the site with the lowest Risk, which the index is a part of; with OrderIndex, to
+// that with the lowest index, as the paper says.
 //
 // Source: Antony Lidya Therasa S., Sumathi G., Antony Dalya S., "Dynamic Adaptation
 // of Checkpoints and Rescheduling in Grid Computing", section 3.4. The paper lets
@@ -89,14 +90,26 @@ func (l *Ledger) set(site grid.SiteID, index int64) {
 	}
 }
 
-// Order says how candidates with the same fault index are ordered.
+// Order says which of several sites is taken first.
 type Order uint8
 
 // The orders.
 const (
-	OrderFixed Order = iota // (index, z, distance, site): what has failed least, then what will
+	OrderRisk  Order = iota // (Risk in hundredths, index, distance, site); the default
+	OrderIndex              // FIBR: (index, z, distance, site): what has failed least, then what will
 	OrderPaper              // (index, distance, site)
 )
+
+// halfTrust is the fault index of a site that is trusted half as much as one without.
+const halfTrust = 8
+
+// Risk is the chance, 0 to 1, that a site does not bring a task to its end: it leaves with
+// probability z, and fails for other reasons as its fault index lets fear:
+// 1 - (1 - z) 8/(8 + index). A z that is no number counts as 1.
+func Risk(index int64, z float64) float64 {
+	stays := 1 - min(max(orInf(z), 0), 1)
+	return 1 - stays*halfTrust/(halfTrust+float64(max(index, 0)))
+}
 
 // Candidate is a site that could take a task again. A distance that is no number
 // counts as infinite, and so does a z.
@@ -123,11 +136,16 @@ func Least(ranked []Candidate, excluded func(grid.SiteID) bool) (grid.SiteID, bo
 }
 
 func (l *Ledger) compare(order Order, a, b Candidate) int {
-	byZ := 0
-	if order == OrderFixed {
+	p, q := l.Index(a.Site), l.Index(b.Site)
+	byRisk, byZ := 0, 0
+	switch order {
+	case OrderRisk: // risks that differ by less are guesses: the nearer site is taken
+		byRisk = cmp.Compare(math.Round(100*Risk(p, a.Z)), math.Round(100*Risk(q, b.Z)))
+	case OrderIndex:
 		byZ = cmp.Compare(orInf(a.Z), orInf(b.Z))
+	case OrderPaper:
 	}
-	return cmp.Or(cmp.Compare(l.Index(a.Site), l.Index(b.Site)), byZ,
+	return cmp.Or(byRisk, cmp.Compare(p, q), byZ,
 		cmp.Compare(orInf(a.Distance), orInf(b.Distance)), cmp.Compare(a.Site, b.Site))
 }
 

@@ -24,7 +24,8 @@ func TestOrders(t *testing.T) {
 	}
 	for order, want := range map[Order][]grid.SiteID{
 		OrderPaper: {"doubtful", "near", "twin", "safe", "nan", "failed"},
-		OrderFixed: {"safe", "nan", "near", "twin", "doubtful", "failed"},
+		OrderIndex: {"safe", "nan", "near", "twin", "doubtful", "failed"},
+		OrderRisk:  {"safe", "nan", "failed", "near", "twin", "doubtful"},
 	} {
 		var got []grid.SiteID
 		ranked := slices.Clone(candidates)
@@ -38,12 +39,53 @@ func TestOrders(t *testing.T) {
 		if least, ok := Least(ranked, among()); !ok || least != want[0] {
 			t.Errorf("order %d: least = %q, %v, want %q", order, least, ok, want[0])
 		}
-		if least, ok := Least(ranked, among(want[:5]...)); !ok || least != "failed" {
-			t.Errorf("order %d: a site that failed is still better than none, have %q, %v", order, least, ok)
+		if least, ok := Least(ranked, among(want[:5]...)); !ok || least != want[5] {
+			t.Errorf("order %d: the last site is still better than none, have %q, %v", order, least, ok)
 		}
 	}
 	if site, ok := Least(candidates[:1], among("failed")); ok {
 		t.Errorf("Least with all sites excluded = %q", site)
+	}
+}
+
+// The risk joins what a site says of itself with what it has failed here.
+func TestRisk(t *testing.T) {
+	for _, c := range []struct {
+		index   int64
+		z, want float64
+	}{
+		{0, 0, 0},
+		{0, .25, .25},
+		{8, 0, .5},
+		{8, .5, .75},
+		{24, 0, .75},
+		{-3, .5, .5},
+		{0, math.NaN(), 1},
+		{0, 7, 1},
+		{0, -1, 0},
+		{math.MaxInt64, 0, 1},
+	} {
+		if got := Risk(c.index, c.z); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("Risk(%d, %v) = %v, want %v", c.index, c.z, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		index, z := rapid.Int64Range(0, 1<<40).Draw(t, "index"), rapid.Float64Range(0, 1).Draw(t, "z")
+		risk := Risk(index, z)
+		if risk < z-1e-12 || risk > 1 || Risk(index+1, z) < risk {
+			t.Fatalf("Risk(%d, %v) = %v: at least z, at most 1, and not lower with a fault more",
+				index, z, risk)
+		}
+	})
+}
+
+// Risks that differ by less than a hundredth are guesses: the nearer site is taken.
+func TestLikeRisksGoByDistance(t *testing.T) {
+	var l Ledger
+	ranked := []Candidate{{"far", 2, .0001}, {"near", 1, .0002}, {"risky", 0, .02}}
+	l.Rank(OrderRisk, ranked)
+	if ranked[0].Site != "near" || ranked[2].Site != "risky" {
+		t.Errorf("order %v, want near, far, risky", ranked)
 	}
 }
 

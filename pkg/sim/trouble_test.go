@@ -10,10 +10,14 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
-// After a kill the task goes to the site with the lowest fault index among those
+// By FIBR the task goes after a kill to the site with the lowest fault index among those
 // that offer, and not to the one that failed.
 func TestNextSiteAfterAKillHasTheLeastFaultIndex(t *testing.T) {
-	w := New(Config{Seed: 4, Sites: fleet(7), Network: lan(), CheckFacts: true})
+	sites := fleet(7)
+	for i := range sites {
+		sites[i].Tune = func(_ *site.Config, b *broker.Config) { b.FIBR = true }
+	}
+	w := New(Config{Seed: 4, Sites: sites, Network: lan(), CheckFacts: true})
 	_ = w.Run(time.Second)
 	job := wasmJob(1, 10*time.Second)
 	job.Spec.Need.MilliCPUs = 3000 // too many for the submitter's own site

@@ -72,12 +72,16 @@ func TestPaperLeastFaultIndex(t *testing.T) {
 	w.up = ups{failures: 100, exposure: 36e5}
 	t1 := w.tasks[0]
 	for place, want := range map[Place]int{
-		PlaceFIBR: 3, PlaceRate: 0, PlaceAge: 0, PlaceShape: 0, PlaceLedger: 3,
+		PlaceFIBR: 3, PlaceRate: 0, PlaceAge: 0, PlaceShape: 0, PlaceRisk: 0,
 	} {
 		w.policy.Place = place
 		if got := w.place(t1); got != w.resources[want] {
 			t.Errorf("rule %d takes %s, want %s", place, got.id, w.resources[want].id)
 		}
+	}
+	w.ledger.Missed(w.resources[0].id, 100) // it stays up, and fails all the same
+	if w.policy.Place = PlaceRisk; w.place(t1) != w.resources[1] {
+		t.Errorf("a resource that fails without leaving is taken: %s", w.place(t1).id)
 	}
 	w.policy.Place = PlaceFIBR
 	w.resources[3].spell.Up = false

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 )
 
 // place chooses one of the resources that are up and free; nil if there is none.
@@ -41,8 +42,8 @@ func (w *world) score(r *resource, t *task, all avail.Prior) float64 {
 		return 1 - w.survival(r, all, t.left())
 	case PlaceShape:
 		return 1 - w.shaped(r, all, t.left())
-	case PlaceLedger:
-		return float64(w.ledger.Index(r.id)) + 1 - w.survival(r, all, t.left())
+	case PlaceRisk:
+		return fault.Risk(w.ledger.Index(r.id), 1-w.survival(r, all, t.left()))
 	default:
 		return 0
 	}

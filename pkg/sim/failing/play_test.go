@@ -166,7 +166,7 @@ func TestOneWorldForAllRules(t *testing.T) {
 	if !slices.Equal(first, mustPlay(t, r, j, Policy{Save: SaveLearned}, 3)) {
 		t.Error("the same arguments gave other endings")
 	}
-	for place := PlaceRandom; place <= PlaceLedger; place++ {
+	for place := PlaceRandom; place <= PlaceRisk; place++ {
 		other := mustPlay(t, r, j, Policy{Save: SaveEvery, Interval: hour, Place: place}, 3)
 		for i := range first {
 			if first[i].Submit != other[i].Submit || first[i].Work != other[i].Work {
@@ -217,7 +217,7 @@ func TestPlayRefuses(t *testing.T) {
 		"cost":          func(_ *Resources, j *Jobs, _ *Policy) { j.Cost = 0 },
 		"no interval":   func(_ *Resources, _ *Jobs, p *Policy) { p.Save = SaveEvery },
 		"no such rule":  func(_ *Resources, _ *Jobs, p *Policy) { p.Save = SaveMFCA + 1 },
-		"no such place": func(_ *Resources, _ *Jobs, p *Policy) { p.Place = PlaceLedger + 1 },
+		"no such place": func(_ *Resources, _ *Jobs, p *Policy) { p.Place = PlaceRisk + 1 },
 		"omissions":     func(_ *Resources, _ *Jobs, p *Policy) { p.Omit = -1 },
 		"least": func(_ *Resources, j *Jobs, p *Policy) {
 			*p = Policy{Save: SaveMFCA, Interval: hour, Least: j.Cost, Limit: .5, Step: 1}

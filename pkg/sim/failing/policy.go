@@ -39,9 +39,9 @@ const (
 	// lifetime that is learned for each resource from its own past. (avail.Fit)
 	PlaceAge
 	PlaceShape // the same, with the shape of the lifetime's law learned from all resources
-	// PlaceLedger takes of those with the lowest fault index the one that PlaceAge takes: the order
-	// in which the mesh's submitter takes sites after a failure.
-	PlaceLedger
+	// PlaceRisk joins what PlaceAge and PlaceFIBR look at, as the mesh's submitter does after a
+	// failure. (fault.Risk)
+	PlaceRisk
 )
 
 // Policy is a rule for checkpoints and one for places.
@@ -56,7 +56,7 @@ type Policy struct {
 }
 
 func (p Policy) validate(j Jobs) error {
-	if p.Save > SaveMFCA || p.Place > PlaceLedger {
+	if p.Save > SaveMFCA || p.Place > PlaceRisk {
 		return fmt.Errorf("%w: no such rule", argument.ErrInvalid)
 	}
 	switch p.Save {

@@ -6,8 +6,10 @@ import "github.com/spf13/pflag"
 // whom a job runs.
 type placingFlags struct {
 	at, notBefore, deadline, priority, reservation, project, overrun, split, communication string
-	after                                                                                  []string
-	flood                                                                                  bool
+
+	retries, maxFailures string
+	after                []string
+	flood                bool
 }
 
 func (f *placingFlags) register(flags *pflag.FlagSet) {
@@ -25,6 +27,10 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 		"the tasks are parts that run together: never, if-needed or greedy")
 	flags.StringVar(&f.communication, "communication", "",
 		"what each part exchanges with the others, such as 10MiB")
+	flags.StringVar(&f.retries, "retries", "",
+		"how often a task that fails by itself runs again, elsewhere where it can")
+	flags.StringVar(&f.maxFailures, "max-failures", "",
+		"stop the job when so many of its tasks have failed")
 	flags.BoolVar(&f.flood, "flood", false,
 		"queue it at several sites; the first whose turn it is runs it")
 }
@@ -57,6 +63,8 @@ func (f *placingFlags) write(doc map[string]any) {
 		{doc, "overrun", f.overrun},
 		{doc, "split", f.split},
 		{doc, "communication", f.communication},
+		{doc, "retries", f.retries},
+		{doc, "max-failures", f.maxFailures},
 	})
 	if len(start) > 0 {
 		doc["start"] = start

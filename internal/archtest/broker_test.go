@@ -25,6 +25,7 @@ func brokerLayers() []string {
 		"repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
 		"peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
+		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go", "space.go",
 		"award.go", "clockset.go", "answers.go", "grant.go", "renew.go", "presence.go", "look.go",
 		"ranking.go", "desk.go", "parts_hosts.go",

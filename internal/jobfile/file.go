@@ -22,6 +22,8 @@ type File struct {
 	Split       grid.Split
 	CommBytes   int64
 	Flood       bool
+	Retries     uint32 // of a task that fails by its own doing
+	MaxFailures uint32 // failed tasks that end the job; 0: no number of them
 
 	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds

@@ -40,6 +40,8 @@ type Document struct {
 	Split         string       `json:"split,omitempty"`
 	Communication string       `json:"communication,omitempty"`
 	Placing       string       `json:"placing,omitempty"`
+	Retries       uint32       `json:"retries,omitempty"`
+	MaxFailures   uint32       `json:"max-failures,omitempty"`
 }
 
 type docInput struct {
@@ -141,6 +143,7 @@ func fillPlacing(d *Document, job grid.Job) {
 	if job.Flood {
 		d.Placing = placingFlood
 	}
+	d.Retries, d.MaxFailures = job.Retries, job.MaxFailures
 }
 
 func fillDocument(d *Document, job grid.Job) {

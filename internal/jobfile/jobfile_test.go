@@ -360,6 +360,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("wasm: &a x\nitems: [*a]\n"))
 	f.Add([]byte(placed))
 	f.Add([]byte("reserve: 2h\nstart: {at: mon 09:00}\ncount: 3\n"))
+	f.Add([]byte("command: [x]\nretries: 2\nmax-failures: 5\n"))
 	f.Add([]byte("command: [x]\nplacing: flood\nstart: {notBefore: in 10m}\n"))
 	f.Add([]byte("command: [x]\ndeadline: 2028-02-29T12:00\nafter: aaaa\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

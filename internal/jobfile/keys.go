@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"path"
 	"path/filepath"
@@ -67,7 +68,11 @@ func (p *parser) planning(key string, node *yaml.Node) bool {
 	case "items":
 		p.items(node)
 	case "count":
-		p.count(node)
+		p.wholeNumber(node, key, &p.file.Count, 1, grid.MaxTasks)
+	case "retries":
+		p.wholeNumber(node, key, &p.file.Retries, 0, grid.MaxRetries)
+	case "max-failures":
+		p.wholeNumber(node, key, &p.file.MaxFailures, 1, grid.MaxTasks)
 	case "ttl":
 		p.file.TTL = p.span(node, key, "1s", grid.MinTTL, grid.MaxTTL)
 	case "unattended":
@@ -294,18 +299,19 @@ func (p *parser) itemList(node *yaml.Node, field string) {
 	}
 }
 
-func (p *parser) count(node *yaml.Node) {
-	text, ok := p.text(node, "count")
+// wholeNumber reads a number within bounds. With another one what is there stays.
+func (p *parser) wholeNumber(node *yaml.Node, field string, into *uint32, least, most uint64) {
+	text, ok := p.text(node, field)
 	if !ok {
 		return
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n < 1 || n > grid.MaxTasks {
-		p.fail(node.Line, "count", "write it like 100", "want a whole number from 1 to %d, have %q",
-			grid.MaxTasks, text)
+	if err != nil || n < least || n > most {
+		p.fail(node.Line, field, fmt.Sprintf("write it like %d", min(100, most/10)),
+			"want a whole number from %d to %d, have %q", least, most, text)
 		return
 	}
-	p.file.Count = uint32(n)
+	*into = uint32(n)
 }
 
 func (p *parser) unattended(node *yaml.Node) {

@@ -126,6 +126,10 @@ func (p *parser) checkPlacing(seen map[string]int) {
 		p.fail(seen["communication"], "communication", "add split: if-needed, or remove it",
 			"only the parts of a split job exchange data")
 	}
+	if line, given := seen["retries"]; given && f.Split != grid.SplitNone {
+		p.fail(line, "retries", "remove one of them",
+			"the parts of a split job run together, and none of them again alone")
+	}
 	switch {
 	case !f.Flood:
 	case f.Split != grid.SplitNone:
@@ -146,7 +150,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 	for _, key := range []string{
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
-		"communication", "placing",
+		"communication", "placing", "retries", "max-failures",
 	} {
 		if line, given := seen[key]; given {
 			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",

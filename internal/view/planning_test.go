@@ -35,7 +35,7 @@ func TestJobsSurvive(t *testing.T) {
 				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute,
 				Weights: grid.DefaultWeights(),
 			},
-			Count: 1, TTL: time.Second, Flood: true,
+			Count: 1, TTL: time.Second, Flood: true, Retries: 2, MaxFailures: 5,
 		},
 		"reservation": {
 			Spec: grid.Spec{

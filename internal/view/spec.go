@@ -42,7 +42,9 @@ type JobSpec struct {
 	Split     string `json:"split,omitempty"`
 	CommBytes int64  `json:"comm_bytes,omitempty"` // what each part exchanges with the others
 	// several sites queue it, and the first whose turn it is runs it
-	Flood bool `json:"flood,omitempty"`
+	Flood       bool   `json:"flood,omitempty"`
+	Retries     uint32 `json:"retries,omitempty"`      // of a task that fails by its own doing
+	MaxFailures uint32 `json:"max_failures,omitempty"` // failed tasks that end the job
 }
 
 // InputSpec is a grid.Input as JSON.
@@ -113,6 +115,7 @@ func FromJob(j grid.Job) JobSpec {
 		Priority: s.Priority, Project: s.Project,
 		Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
 		After: j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
+		Retries: j.Retries, MaxFailures: j.MaxFailures,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
@@ -180,7 +183,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
 		},
 		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes,
-		Flood: s.Flood,
+		Flood: s.Flood, Retries: s.Retries, MaxFailures: s.MaxFailures,
 	}
 	if err = s.fillWords(&job); err != nil {
 		return grid.Job{}, err

@@ -152,6 +152,10 @@ func (r *rig) drawJob(s source) grid.Job {
 		for range j.Count {
 			j.Items = append(j.Items, grid.Item{Value: string([]byte{byte(s.n(256))})})
 		}
+	case 3:
+		j.Retries = uint32(s.n(3))
+	case 4:
+		j.MaxFailures = uint32(s.n(3))
 	}
 	return j
 }

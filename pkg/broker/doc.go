@@ -81,6 +81,7 @@
 //	kept.go        whether promises are kept
 //	doubt.go       whether what was said to be late waited for this machine to wake
 //	end.go         tasks and jobs end, are called off, refused, forgotten
+//	retries.go     tasks that fail by themselves run again; too many of them end the job
 //	vacancy.go     asking again: in turn, or one site
 //	placing.go     a strategy is asked, and its verdict followed
 //	failover.go    silence, death, failure, return

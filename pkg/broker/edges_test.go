@@ -339,6 +339,7 @@ func TestCheckNotices(t *testing.T) {
 		"a look that is found":   func(m *Machine, _ *job) { m.looks.found = more(m.looks.found) },
 		"a look that goes on":    func(m *Machine, _ *job) { m.looks.under = true },
 		"one open too many":      func(_ *Machine, j *job) { j.open++ },
+		"one failed too many":    func(_ *Machine, j *job) { j.failed++ },
 		"one that waits no more": func(_ *Machine, j *job) { j.waiting = nil },
 	} {
 		b := newBench(t, nil, "a")

@@ -17,8 +17,13 @@ func (r *run) endTask(j *job, index uint32, phase grid.Phase) {
 	r.saveTask(j, index)
 }
 
-// endIfDone ends a job whose tasks all have.
+// endIfDone ends a job whose tasks all have, or of which too many have failed.
 func (m *Machine) endIfDone(j *job) {
+	if why := j.stopping(); why != "" {
+		j.exitAll(grid.CauseStopped, why)
+		m.report(step.LevelWarn, eventJobStopped, j.about(), m.cfg.Here)
+		m.withdraw(j, grid.PhaseFailed, why)
+	}
 	if j.open == 0 && j.ended.IsZero() {
 		m.endJob(j, protocol.ClearEnded)
 	}

@@ -13,6 +13,7 @@ const (
 	eventAccepted        = "accepted"         // info
 	eventRivalStarts     = "rival_starts"     // info; the first of several sites whose turn came
 	eventJobCancelled    = "job_cancelled"    // info
+	eventJobStopped      = "job_stopped"      // warn; as many tasks have failed as it allows
 	eventJobRefused      = "job_refused"      // warn; what waits can never be placed
 	eventWindowOver      = "window_over"      // warn; it is too late for what waits; Text = for what
 	eventJobEnded        = "job_ended"        // info

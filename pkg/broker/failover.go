@@ -99,8 +99,9 @@ func (m *Machine) giveUp(j *job, index uint32, why string) {
 type suspect uint8
 
 const (
-	suspectTask suspect = iota // or its site
-	suspectSite                // it died, or what it said is done is not there
+	suspectTask   suspect = iota // or its site
+	suspectSite                  // it died, or what it said is done is not there
+	suspectNobody                // the task has failed by its own doing, and may run again
 )
 
 // failedAt moves a task whose site could not bring it to an end, and says so.
@@ -108,12 +109,14 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit, who suspect) {
 	t := &j.tasks[index]
 	id := j.attempt(index)
 	t.bringsNothing(t.site, t.token)
-	t.log(exit.Cause.String()+": "+exit.Text, m.now)
+	t.log(inWords(exit), m.now)
 	t.remember(t.site)
 	m.out.Report(step.LevelWarn, eventAttemptFailed, step.Report{
 		Attempt: id, Site: t.site, Text: exit.Cause.String(),
 	})
 	switch {
+	case who == suspectNobody:
+		t.reruns++
 	case exit.Cause == grid.CauseStopped: // an owner who wants the machine back is no fault
 		t.rests(&m.cfg, m.now)
 	case exit.Cause == grid.CauseSiteRestart, who == suspectSite:

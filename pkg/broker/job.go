@@ -39,6 +39,7 @@ type roster struct {
 	tasks   []task
 	waiting []uint32 // tasks without a site, ascending
 	open    int      // tasks that have not ended
+	failed  uint32   // tasks that have, and failed
 }
 
 // enquiry is a question about a job with the answers to it. A job has one; a probe is
@@ -154,6 +155,9 @@ func (r *roster) end(index uint32, phase grid.Phase) {
 	r.tasks[index].move(phase)
 	r.tasks[index].leaseEnd = timeZero
 	r.open--
+	if phase == grid.PhaseFailed {
+		r.failed++
+	}
 }
 
 // reopen takes back that a task has ended.
@@ -194,7 +198,7 @@ func (r *roster) any(is func(*task) bool) bool {
 
 // count derives from the tasks which wait and how many are open.
 func (r *roster) count() {
-	r.waiting, r.open = nil, 0
+	r.waiting, r.open, r.failed = nil, 0, 0
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.phase == grid.PhaseWaiting {
@@ -202,6 +206,9 @@ func (r *roster) count() {
 		}
 		if !t.phase.Ended() {
 			r.open++
+		}
+		if t.phase == grid.PhaseFailed {
+			r.failed++
 		}
 	}
 }
@@ -293,7 +300,8 @@ func inputsOf(spec grid.Job) []grid.CID {
 func (j *job) checkRoster() error {
 	var want roster
 	want.tasks = j.tasks
-	if want.count(); want.open != j.open || !slices.Equal(want.waiting, j.waiting) {
+	if want.count(); want.open != j.open || want.failed != j.failed ||
+		!slices.Equal(want.waiting, j.waiting) {
 		return errors.New("its tasks are counted wrongly")
 	}
 	for i := range j.tasks {

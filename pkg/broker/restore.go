@@ -103,7 +103,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 			stint: stint{by: step.FromMS(v.ByMS)}, line: v.Line,
 		},
 		silence: silence{silent: v.Silent},
-		record:  record{failures: v.Failures, failed: v.Failed, tries: v.Tries},
+		record:  record{failures: v.Failures, reruns: v.Reruns, failed: v.Failed, tries: v.Tries},
 		result:  result{exit: v.Exit},
 		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
 		top:     max(v.Top, v.Token),

@@ -48,6 +48,10 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		m.failedAt(j, index, msg.Exit, suspectTask)
 		return
 	}
+	if j.runsAgain(t, msg.Exit) {
+		m.failedAt(j, index, msg.Exit, suspectNobody)
+		return
+	}
 	m.judge(j, t, msg)
 	m.keep(j, index, msg.Exit)
 	m.collect(j, index)

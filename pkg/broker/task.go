@@ -60,6 +60,7 @@ type silence struct {
 // record holds the failures so far.
 type record struct {
 	failures     int           // attempts that came to nothing, perhaps of the job's own doing
+	reruns       uint32        // attempts that failed by the job's own doing, and were not the last
 	losses       int           // attempts that came to nothing because of their sites
 	overruns     int           // of these, attempts whose bound has passed
 	rest         time.Time     // it is not placed again before

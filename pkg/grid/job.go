@@ -192,6 +192,13 @@ type Job struct {
 	Split     Split   // whether its tasks are parts that run together
 	CommBytes int64   // what each part exchanges with the others in all, bytes
 	Flood     bool    // several sites queue it, and the first whose turn it is runs it (Migol 6.2.2)
+
+	// Retries counts the further runs of a task that fails by its own doing, at most MaxRetries; 0:
+	// its first end is final.
+	Retries uint32 `json:",omitempty"`
+	// MaxFailures counts the failed tasks that end the job: what is left of it is stopped then; 0:
+	// no number of them.
+	MaxFailures uint32 `json:",omitempty"`
 }
 
 // Limits on what a job may hold; bulk goes through the data room.
@@ -203,6 +210,7 @@ const (
 	MaxTTL      = 5 * time.Minute
 	MaxAfter    = 256   // jobs that one waits for
 	MaxPriority = 1_000 // of a job
+	MaxRetries  = 100   // of a task
 	maxProject  = 64
 	MaxRuntime  = 366 * 24 * time.Hour
 	maxName     = 128

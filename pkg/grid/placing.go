@@ -1,5 +1,7 @@
 package grid
 
+import "errors"
+
 // Overrun says what an attempt allows when it has run for longer than estimated and
 // what it holds is promised to somebody else from now on. While nobody needs it, it
 // goes on.
@@ -74,8 +76,24 @@ func (j Job) validatePlacing() error {
 		return invalidf("flood: the parts of a split job, and jobs with a fixed start or a deadline, " +
 			"cannot be queued at several sites")
 	default:
-		return checkRange("communication (bytes)", j.CommBytes, maxBytes)
+		return errors.Join(
+			checkRange("communication (bytes)", j.CommBytes, maxBytes), j.validateRetries())
 	}
+}
+
+// validateRetries is about tasks that fail by their own doing.
+func (j Job) validateRetries() error {
+	switch {
+	case j.Retries > MaxRetries:
+		return invalidf("retries: want at most %d, have %d", MaxRetries, j.Retries)
+	case j.Retries > 0 && j.Split != SplitNone:
+		return invalidf("retries: the parts of a split job run together, and none of them again alone")
+	case j.Spec.Kind == KindReservation && (j.Retries > 0 || j.MaxFailures > 0):
+		return invalidf("retries, max-failures: a reservation runs nothing that could fail")
+	case j.MaxFailures > MaxTasks:
+		return invalidf("max-failures: want at most %d, have %d", MaxTasks, j.MaxFailures)
+	}
+	return nil
 }
 
 // validateStanding is about how the job stands among others.

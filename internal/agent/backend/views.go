@@ -160,19 +160,24 @@ func firstStart(t broker.TaskState) time.Time {
 	return t.StartedAt
 }
 
-// jobCode is 0, or the code of the lowest failing task.
+// jobCode is 0, or the code of the lowest failing task. Those that were stopped because others had
+// failed count if no other does.
 func jobCode(job broker.JobState) (int, *uint32) {
-	for _, t := range job.Tasks {
-		if t.Phase == grid.PhaseDone {
-			continue
-		}
-		code, index := 125, t.ID.Index
-		if t.Exit != nil {
-			code = t.Exit.Status()
-		}
-		return code, &index
+	failing := func(t broker.TaskState) bool { return t.Phase != grid.PhaseDone }
+	at := slices.IndexFunc(job.Tasks, func(t broker.TaskState) bool {
+		return failing(t) && (t.Exit == nil || t.Exit.Cause != grid.CauseStopped)
+	})
+	if at < 0 {
+		at = slices.IndexFunc(job.Tasks, failing)
 	}
-	return 0, nil
+	if at < 0 {
+		return 0, nil
+	}
+	code, index := 125, job.Tasks[at].ID.Index
+	if exit := job.Tasks[at].Exit; exit != nil {
+		code = exit.Status()
+	}
+	return code, &index
 }
 
 func hint(job broker.JobState, v view.JobView) string {

@@ -309,3 +309,35 @@ func TestSitesAreShown(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 }
+
+// The code of a job is that of the task that failed, not of one that was stopped for its sake.
+func TestTheCodeOfAJob(t *testing.T) {
+	t.Parallel()
+	stopped := broker.TaskState{
+		Phase: grid.PhaseFailed, Exit: &grid.Exit{Cause: grid.CauseStopped, Text: "stopped"},
+	}
+	failed := broker.TaskState{
+		Phase: grid.PhaseFailed, Exit: &grid.Exit{Cause: grid.CauseExited, Code: 3},
+	}
+	done := broker.TaskState{Phase: grid.PhaseDone, Exit: &grid.Exit{Cause: grid.CauseExited}}
+	for _, c := range []struct {
+		tasks []broker.TaskState
+		code  int
+		index uint32
+	}{
+		{tasks(done, stopped, failed), 3, 2},
+		{tasks(done, stopped), 125, 1},
+		{tasks(broker.TaskState{Phase: grid.PhaseCancelled}, failed), 125, 0},
+	} {
+		for i := range c.tasks {
+			c.tasks[i].ID.Index = uint32(i)
+		}
+		code, index := jobCode(broker.JobState{Tasks: c.tasks})
+		if code != c.code || index == nil || *index != c.index {
+			t.Errorf("%+v: code %d of %v, want %d of %d", c.tasks, code, index, c.code, c.index)
+		}
+	}
+	if code, index := jobCode(broker.JobState{Tasks: tasks(done)}); code != 0 || index != nil {
+		t.Errorf("all done: %d of %v", code, index)
+	}
+}

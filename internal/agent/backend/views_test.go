@@ -332,12 +332,12 @@ func TestTheCodeOfAJob(t *testing.T) {
 		for i := range c.tasks {
 			c.tasks[i].ID.Index = uint32(i)
 		}
-		code, index := jobCode(broker.JobState{Tasks: c.tasks})
-		if code != c.code || index == nil || *index != c.index {
-			t.Errorf("%+v: code %d of %v, want %d of %d", c.tasks, code, index, c.code, c.index)
+		code, at := jobCode(broker.JobState{Tasks: c.tasks})
+		if code != c.code || at == nil || *at != c.index {
+			t.Errorf("%+v: code %d of %v, want %d of %d", c.tasks, code, at, c.code, c.index)
 		}
 	}
-	if code, index := jobCode(broker.JobState{Tasks: tasks(done)}); code != 0 || index != nil {
-		t.Errorf("all done: %d of %v", code, index)
+	if code, at := jobCode(broker.JobState{Tasks: tasks(done)}); code != 0 || at != nil {
+		t.Errorf("all done: %d of %v", code, at)
 	}
 }

@@ -41,9 +41,10 @@ func declaredRooms() map[string]room {
 		"pkg/plan/batch": {level: 2, imports: "workload"},
 		"pkg/step":       {level: 2, imports: "grid avail protocol"},
 
-		"pkg/site":   {level: 3, imports: "grid index avail fault capacity cache protocol plan step"},
-		"pkg/broker": {level: 3, imports: "grid index avail fault protocol step"},
-		"pkg/domain": {level: 3, imports: "grid avail fault capacity protocol plan step"},
+		"pkg/site":    {level: 3, imports: "grid index avail fault capacity cache protocol plan step"},
+		"pkg/broker":  {level: 3, imports: "grid index avail fault protocol step"},
+		"pkg/standby": {level: 3, imports: "grid protocol step", tests: "workload"},
+		"pkg/domain":  {level: 3, imports: "grid avail fault capacity protocol plan step"},
 
 		"pkg/sim": {
 			level: 4, imports: "grid avail protocol workload plan step site broker domain",
@@ -160,7 +161,8 @@ func confinements() []confinement {
 		{prefix: "github.com/ipfs/boxo", rooms: "internal/data"},
 		{prefix: "gonum.org/v1/plot", rooms: "internal/figures"},
 		{prefix: "gonum.org/v1/gonum", rooms: "pkg/workload pkg/metrics"},
-		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol"},
+		{prefix: "google.golang.org/protobuf", rooms: "pkg/protocol pkg/standby"},
+		{prefix: "go.etcd.io/raft", rooms: "pkg/standby"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
 		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},
 		{prefix: "go.etcd.io/bbolt", rooms: "internal/store"},

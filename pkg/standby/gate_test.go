@@ -1,0 +1,94 @@
+package standby
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Rule 6: only what tells a site that it may run, stop or forget is an answer.
+func TestWhatIsAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		message protocol.Message
+		want    bool
+	}{
+		{protocol.Lease{}, true},
+		{protocol.Fence{}, true},
+		{protocol.ExitAck{}, true},
+		{protocol.Award{}, false},
+		{protocol.Clear{}, false},
+		{protocol.Cancel{}, false},
+		{protocol.Announce{}, false},
+	} {
+		got := hasAnswer([]step.Effect{report("a"), step.Send{Message: c.message}})
+		if got != c.want {
+			t.Errorf("%T: %t, want %t", c.message, got, c.want)
+		}
+	}
+}
+
+// Rules 2 and 6 in small: what the gate asks for, against the rules as they are written.
+func TestTheGateAsksForWhatTheRulesSay(t *testing.T) {
+	lease := step.Send{Message: protocol.Lease{}}
+	for _, c := range []struct {
+		name string
+		gate gate
+		step []step.Effect
+		want held
+	}{
+		{"nothing before", gate{}, []step.Effect{report("")}, held{}},
+		{
+			"an entry under way",
+			gate{proposed: 3, committed: 2},
+			[]step.Effect{report("")},
+			held{entry: 3},
+		},
+		{
+			"own facts",
+			gate{proposed: 3, open: make([]step.Fact, 1)},
+			[]step.Effect{lease},
+			held{entry: 4},
+		},
+		{
+			"an answer",
+			gate{proposed: 3, committed: 3, asked: 5, confirmed: 5},
+			[]step.Effect{lease},
+			held{entry: 3, question: 6, instead: 4},
+		},
+		{
+			"an answer, a question under way",
+			gate{proposed: 3, committed: 3, asked: 5, confirmed: 4},
+			[]step.Effect{lease},
+			held{entry: 3, question: 6, instead: 4},
+		},
+	} {
+		c.want.effects = c.step
+		if diff := cmp.Diff(c.want, c.gate.hold(c.step), cmp.AllowUnexported(held{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Rule 6: a question that was asked before the answer's Step, or in another term, does not
+// confirm it.
+func TestOnlyALaterQuestionConfirms(t *testing.T) {
+	s := newSolo(t)
+	s.gate = gate{asked: 5, confirmed: 4, queue: []held{{question: 6, instead: 1}}}
+	for _, question := range [][]byte{
+		questionOf(2, 5), questionOf(1, 6), questionOf(3, 6), questionOf(2, 7), nil,
+		make([]byte, 3),
+	} {
+		s.onConfirmed(question)
+		if s.gate.passes(s.gate.queue[0], safeguards{}) {
+			t.Errorf("%x confirms", question)
+		}
+	}
+	s.gate.asked = 6
+	s.onConfirmed(questionOf(2, 6))
+	if !s.gate.passes(s.gate.queue[0], safeguards{}) {
+		t.Error("the question that was asked after the Step does not confirm")
+	}
+}

@@ -7,9 +7,9 @@ import "github.com/spf13/pflag"
 type placingFlags struct {
 	at, notBefore, deadline, priority, reservation, project, overrun, split, communication string
 
-	retries, maxFailures string
-	after                []string
-	flood                bool
+	checkpoint, retries, maxFailures string
+	after                            []string
+	flood                            bool
 }
 
 func (f *placingFlags) register(flags *pflag.FlagSet) {
@@ -23,6 +23,8 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.project, "project", "", "whose share of a site it counts against")
 	flags.StringVar(&f.overrun, "overrun", "",
 		"when it runs for too long and its place is promised: suspend or stop")
+	flags.StringVar(&f.checkpoint, "checkpoint", "",
+		"when its state is saved to go on from elsewhere: auto, off or every 5m")
 	flags.StringVar(&f.split, "split", "",
 		"the tasks are parts that run together: never, if-needed or greedy")
 	flags.StringVar(&f.communication, "communication", "",
@@ -61,6 +63,7 @@ func (f *placingFlags) write(doc map[string]any) {
 		{doc, "reservation", f.reservation},
 		{doc, "project", f.project},
 		{doc, "overrun", f.overrun},
+		{doc, "checkpoint", f.checkpoint},
 		{doc, "split", f.split},
 		{doc, "communication", f.communication},
 		{doc, "retries", f.retries},

@@ -32,10 +32,18 @@ func (a *app) taskText(t view.TaskView) string {
 	if text := a.planText(t); text != "" {
 		return t.ID + " is " + text
 	}
-	if t.Text == "" {
+	saved := a.savedText(t)
+	if t.Text == "" && saved == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s %s%s: %s", t.ID, phaseVerb(t.Phase), onSite(t), t.Text)
+	text := fmt.Sprintf("%s %s%s", t.ID, phaseVerb(t.Phase), onSite(t))
+	if t.Text != "" {
+		text += ": " + t.Text
+	}
+	if saved != "" {
+		text += "; " + saved
+	}
+	return text
 }
 
 // phaseVerb is a phase as the verb of a sentence.

@@ -84,6 +84,25 @@ func (a *app) planText(t view.TaskView) string {
 	return text
 }
 
+// savedText is "saved 12:03, 41 %": the state that a task would go on from elsewhere; empty if
+// there is none, or it is not needed any more.
+func (a *app) savedText(t view.TaskView) string {
+	if t.Saved == nil || t.Phase.Ended() {
+		return ""
+	}
+	now := a.now()
+	at, layout := t.Saved.At.In(now.Location()), "15:04"
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		layout = "2006-01-02 15:04"
+	}
+	text := "saved " + at.Format(layout)
+	if t.Saved.Percent > 0 {
+		return text + fmt.Sprintf(", %d %%", t.Saved.Percent)
+	}
+	worked := time.Duration(t.Saved.WorkedSeconds * float64(time.Second))
+	return text + ", after " + worked.Round(time.Second).String()
+}
+
 // rate is a link's rate as people write it, "" for one that was not measured.
 func rate(bps int64) string {
 	switch {

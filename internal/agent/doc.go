@@ -19,6 +19,8 @@
 //	work.go      attempts: start, lease, suspension, stop, what they left
 //	farewell.go  whom to tell of an attempt should the agent die
 //	staging.go   inputs and modules fetched before a start
+//	saving.go    checkpoints taken of running attempts
+//	restoring.go checkpoints pulled, checked, and laid out before a start
 //	modules.go   one copy of a module for all attempts that run it
 //	verify.go    whether the sandbox could keep a plan, before that is promised
 //	pins.go      which data is kept, and for whom

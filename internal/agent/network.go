@@ -176,6 +176,10 @@ func (a *Agent) perform(e step.Effect) {
 		a.hold(e)
 	case step.Collect:
 		a.collect(e)
+	case step.Pull:
+		a.spawn(func() { a.broker.tell(a.pull(e)) })
+	case step.LetGo:
+		a.letGo(e)
 	case step.Archive:
 		a.archive.soon(func() { a.archive.add(e.Jobs) })
 	default:
@@ -191,6 +195,8 @@ func (a *Agent) performWork(e step.Effect) {
 		a.work.verify(e)
 	case step.StartAttempt:
 		a.work.start(e)
+	case step.Save:
+		a.work.save(e)
 	case step.ExtendLease:
 		a.work.extend(e)
 	case step.SuspendAttempt:

@@ -3,6 +3,7 @@ package agent
 import (
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,6 +99,31 @@ func (p *pins) release(owner string) {
 		}
 		delete(p.owners, c)
 		p.unpin(c)
+	}
+}
+
+// drop lets an owner go of some of its data.
+func (p *pins) drop(owner string, cids []grid.CID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cids {
+		if !p.owned[owner][c] {
+			continue
+		}
+		delete(p.owned[owner], c)
+		p.charges[owner] = slices.DeleteFunc(p.charges[owner], func(due charge) bool {
+			if due.cid == c {
+				p.store.Discharge(due.tenant, c)
+			}
+			return due.cid == c
+		})
+		if p.owners[c]--; p.owners[c] == 0 {
+			delete(p.owners, c)
+			p.unpin(c)
+		}
+	}
+	if len(p.owned[owner]) == 0 {
+		delete(p.owned, owner)
 	}
 }
 

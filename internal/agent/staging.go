@@ -17,6 +17,7 @@ func (w *workshop) stage(e step.Stage) {
 	ctx, cancel := context.WithCancel(w.a.ctx)
 	job := &work{
 		cancel: cancel, dir: w.attemptDir(e.Attempt), submitter: e.From, tenant: w.tenant(e.From),
+		saves: make(chan step.Save, 1),
 	}
 	w.mu.Lock()
 	w.attempts[e.Attempt] = job
@@ -25,11 +26,17 @@ func (w *workshop) stage(e step.Stage) {
 		defer cancel()
 		start := time.Now()
 		moved, err := w.prepare(ctx, e, job)
+		result := step.Staged{Attempt: e.Attempt}
+		if err == nil && len(e.Saved) > 0 {
+			var more int64
+			more, err = w.layOutState(ctx, e, job, &result)
+			moved += more
+		}
 		if w.enter(job, workStaged) {
 			w.stoppedIdle(e.Attempt)
 			return
 		}
-		result := step.Staged{Attempt: e.Attempt, Bytes: moved, Took: time.Since(start)}
+		result.Bytes, result.Took = moved, time.Since(start)
 		if err != nil {
 			result.Problem, result.Local = err.Error(), w.a.disk.lacked(err)
 		}

@@ -40,6 +40,8 @@ type work struct {
 	module    string             // host path; likewise
 	inputs    []lrm.Bind         // likewise
 	mark      int                // of the disk when it was started
+	statePath string             // that it goes on from; empty: none; written by staging
+	saves     chan step.Save     // checkpoints that are to be taken
 
 	state     workState   // guarded by workshop.mu
 	process   lrm.Process // guarded by workshop.mu; set while running
@@ -125,7 +127,7 @@ func (w *workshop) start(e step.StartAttempt) {
 			WallTime:    w.wallTime(e.Task),
 		},
 	}
-	attempt.Farewell = w.farewell(e.Attempt, job.submitter)
+	attempt.Farewell, attempt.StatePath = w.farewell(e.Attempt, job.submitter), job.statePath
 	for _, out := range e.Task.Outputs {
 		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
 	}
@@ -158,7 +160,11 @@ func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 	} else if lease != attempt.LeaseUntil { // extended meanwhile
 		w.setLease(attempt.ID, process, lease)
 	}
-	w.follow(attempt.ID, job, process)
+	saving, end := context.WithCancel(w.a.ctx)
+	if lrm.CanSave(attempt.Task) {
+		w.spawn(job, func() { newSaver(w, attempt, job).run(saving) })
+	}
+	w.follow(attempt.ID, job, process, end)
 }
 
 func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
@@ -183,7 +189,9 @@ func (w *workshop) failed(id grid.AttemptID, err error) {
 
 // follow tells what happens to a running attempt until its end. When the agent
 // ends it ends the attempt, too.
-func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
+func (w *workshop) follow(
+	id grid.AttemptID, job *work, process lrm.Process, ended context.CancelFunc,
+) {
 	leaving := context.AfterFunc(w.a.ctx, func() { w.end(id, process, "the site's agent ended") })
 	defer leaving()
 	for e := range process.Events() {
@@ -201,6 +209,7 @@ func (w *workshop) follow(id grid.AttemptID, job *work, process lrm.Process) {
 		}
 	}
 	result, err := process.Wait(w.a.ctx)
+	ended()
 	w.enter(job, workEnded)
 	if err != nil || w.a.ctx.Err() != nil {
 		return // the agent is ending

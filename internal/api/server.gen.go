@@ -196,6 +196,9 @@ type Resources = view.Resources
 // RunningTask RunningTask is a stranger's or an own task that this site holds
 type RunningTask = view.RunningTask
 
+// SavedView SavedView is the last checkpoint of a task that counts: it is held by the submitter, too
+type SavedView = view.SavedView
+
 // Setting Setting is one setting and where its value comes from
 type Setting = view.Setting
 

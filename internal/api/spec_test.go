@@ -25,6 +25,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{},
 		"JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
 		"PromiseView": view.PromiseView{}, "Progress": view.Progress{},
+		"SavedView":  view.SavedView{},
 		"OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
 		"DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{},

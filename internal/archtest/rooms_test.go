@@ -41,7 +41,9 @@ func declaredRooms() map[string]room {
 		"pkg/plan/batch": {level: 2, imports: "workload"},
 		"pkg/step":       {level: 2, imports: "grid avail protocol"},
 
-		"pkg/site":    {level: 3, imports: "grid index avail fault capacity cache protocol plan step"},
+		"pkg/site": {
+			level: 3, imports: "grid index avail ckpt fault capacity cache protocol plan step",
+		},
 		"pkg/broker":  {level: 3, imports: "grid index avail fault protocol step"},
 		"pkg/standby": {level: 3, imports: "grid protocol step", tests: "workload"},
 		"pkg/domain":  {level: 3, imports: "grid avail fault capacity protocol plan step"},

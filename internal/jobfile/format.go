@@ -42,6 +42,7 @@ type Document struct {
 	Placing       string       `json:"placing,omitempty"`
 	Retries       uint32       `json:"retries,omitempty"`
 	MaxFailures   uint32       `json:"max-failures,omitempty"`
+	Checkpoint    string       `json:"checkpoint,omitempty"`
 }
 
 type docInput struct {
@@ -136,6 +137,9 @@ func fillPlacing(d *Document, job grid.Job) {
 	d.Split = job.Split.String()
 	if s.Overrun != grid.OverrunSuspend {
 		d.Overrun = s.Overrun.String()
+	}
+	if s.Checkpoint != (grid.Saving{}) {
+		d.Checkpoint = s.Checkpoint.String()
 	}
 	if job.CommBytes > 0 {
 		d.Communication = bytesText(job.CommBytes)

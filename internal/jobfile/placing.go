@@ -24,7 +24,7 @@ const minReserve = time.Second
 func placingKeys() []string {
 	return []string{
 		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
-		"placing",
+		"placing", "checkpoint",
 	}
 }
 
@@ -53,6 +53,8 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 		}
 	case "communication":
 		p.file.CommBytes = p.size(node, key)
+	case "checkpoint":
+		spec.Checkpoint = p.saving(node)
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
@@ -73,6 +75,21 @@ func (p *parser) oneOf(node *yaml.Node, field string, words ...string) int {
 		p.fail(node.Line, field, "write one of them", "want one of %s, have %q", list, text)
 	}
 	return at
+}
+
+// saving reads when a task's state is saved.
+func (p *parser) saving(node *yaml.Node) grid.Saving {
+	const field = "checkpoint"
+	text, ok := p.text(node, field)
+	if !ok {
+		return grid.Saving{}
+	}
+	s, err := grid.ParseSaving(text)
+	if err != nil {
+		problem := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": "+field+": ")
+		p.fail(node.Line, field, "write auto, off or every 5m", "%s", problem)
+	}
+	return s
 }
 
 func (p *parser) priority(node *yaml.Node) int {
@@ -139,6 +156,10 @@ func (p *parser) checkPlacing(seen map[string]int) {
 		p.fail(seen["placing"], "placing", "remove placing, or start.at and deadline",
 			"a job with a fixed start or a deadline is promised by one site and cannot be queued at several")
 	}
+	if f.Spec.Checkpoint.Every > 0 && f.Split != grid.SplitNone {
+		p.fail(seen["checkpoint"], "checkpoint", "remove it",
+			"the parts of a split job run together and cannot go on one by one")
+	}
 	if len(f.Spec.Project) > 64 {
 		p.fail(seen["project"], "project", "shorten it", "want at most 64 bytes, have %d",
 			len(f.Spec.Project))
@@ -150,7 +171,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 	for _, key := range []string{
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
-		"communication", "placing", "retries", "max-failures",
+		"communication", "placing", "retries", "max-failures", "checkpoint",
 	} {
 		if line, given := seen[key]; given {
 			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",

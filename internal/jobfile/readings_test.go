@@ -207,3 +207,26 @@ func TestOtherJobs(t *testing.T) {
 		t.Errorf("not found: %v, want %s", err, text)
 	}
 }
+
+// A rule for checkpoints is read and written.
+func TestCheckpointRules(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]grid.Saving{
+		"auto": {}, "off": {Off: true}, "every 5m": {Every: 5 * time.Minute},
+	} {
+		f, err := jobfile.Parse([]byte("command: [x]\ncheckpoint: "+text+"\n"), options())
+		if err != nil || f.Spec.Checkpoint != want {
+			t.Errorf("%s: %+v, %v", text, f.Spec.Checkpoint, err)
+		}
+	}
+	job := grid.Job{Count: 1, TTL: time.Second, Spec: grid.Spec{
+		Kind: grid.KindCommand, Args: []string{"x"}, Runtime: time.Minute, Weights: grid.DefaultWeights(),
+		Checkpoint: grid.Saving{Every: 5 * time.Minute},
+	}}
+	if d := jobfile.Format(job); d.Checkpoint != "every 5m0s" {
+		t.Errorf("written as %q", d.Checkpoint)
+	}
+	if job.Spec.Checkpoint.Every = 0; jobfile.Format(job).Checkpoint != "" {
+		t.Error("the default is written")
+	}
+}

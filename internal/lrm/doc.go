@@ -11,6 +11,8 @@
 //	port.go        Adapter, Attempt, Process: the port
 //	farewell.go    what is done for an attempt when its agent has died
 //	outputs.go     what an attempt leaves, collected
+//	saving.go      where a program saves its state
+//	nowait_*.go    how a file is opened that may be a pipe
 //	record.go      the run record, for audits
 //	remove.go      a tree removed, whatever its modes
 //	wall.go        how a ceiling is enforced, and trials of it

@@ -11,7 +11,7 @@ import (
 )
 
 // PrepareDir lays out the attempt's directory: the sandbox's root with the
-// parent directories of inputs and outputs.
+// parent directories of inputs and outputs, and the directory for its state.
 func PrepareDir(a Attempt) error {
 	if err := os.MkdirAll(a.WorkDir(), 0o700); err != nil {
 		return err
@@ -33,7 +33,7 @@ func PrepareDir(a Attempt) error {
 			return err
 		}
 	}
-	return nil
+	return prepareSaving(root, a)
 }
 
 // CollectOutputs finds what the attempt wrote. An output is missing when it was

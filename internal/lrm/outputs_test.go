@@ -65,8 +65,8 @@ func TestWhatIsLaidOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"", "/work", "/work/in", "/work/in/a", "/work/out", "/work/out/b", "/work/out/b/c",
-		"/work/relative", "/work/x",
+		"", "/work", "/work/ckpt", "/work/in", "/work/in/a", "/work/out", "/work/out/b",
+		"/work/out/b/c", "/work/relative", "/work/x",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("laid out (-want +got):\n%s", diff)

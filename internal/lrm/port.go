@@ -115,6 +115,8 @@ type Attempt struct {
 	// end of the first lease; when it is over before the program runs the attempt ends with
 	// CauseStopped
 	LeaseUntil BootTime
+	// host path of the state that the program goes on from, moved into its sandbox; empty: none
+	StatePath  string
 	RecordPath string // the run record, appended to; one file for all attempts of an agent
 	// what to do when the agent has died and nothing of the attempt is left; nil = nothing
 	Farewell *Farewell

@@ -170,6 +170,7 @@ type TaskView struct {
 	// what became of the time that it was promised
 	Promise  *PromiseView  `json:"promise,omitempty"`
 	Progress *Progress     `json:"progress,omitempty"` // of staging
+	Saved    *SavedView    `json:"saved,omitempty"`    // the state that another site would go on from
 	Code     *int          `json:"code,omitempty"`     // once ended
 	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
 	Text     string        `json:"text,omitempty"`     // what a person should know
@@ -181,6 +182,17 @@ type TaskView struct {
 type Progress struct {
 	DoneBytes  int64 `json:"done_bytes"`
 	TotalBytes int64 `json:"total_bytes"`
+}
+
+// SavedView is the last checkpoint of a task that counts: it is held by the submitter, too.
+type SavedView struct {
+	At            Time        `json:"at"`     // since when it counts
+	Number        uint64      `json:"number"` // of the task's checkpoints, from 1
+	Site          grid.SiteID `json:"site"`   // that has taken it
+	SiteName      string      `json:"site_name,omitempty"`
+	Bytes         int64       `json:"bytes"`
+	WorkedSeconds float64     `json:"worked_seconds"`    // run time that is in it
+	Percent       int         `json:"percent,omitempty"` // of the work, if the program says so
 }
 
 // OutputView is something a task left.

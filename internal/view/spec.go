@@ -35,9 +35,11 @@ type JobSpec struct {
 	Priority int    `json:"priority,omitempty"`
 	Project  string `json:"project,omitempty"` // whose share of a site it counts against
 	// it runs in what that holds, and nowhere else
-	Reservation grid.JobID   `json:"reservation,omitempty"`
-	Overrun     string       `json:"overrun,omitempty"` // suspend (default) or stop
-	After       []grid.JobID `json:"after,omitempty"`   // own jobs that must be done before
+	Reservation grid.JobID `json:"reservation,omitempty"`
+	Overrun     string     `json:"overrun,omitempty"` // suspend (default) or stop
+	// auto (default), off, or every and a span
+	Checkpoint string       `json:"checkpoint,omitempty"`
+	After      []grid.JobID `json:"after,omitempty"` // own jobs that must be done before
 	// never, if-needed or greedy: its tasks are parts that run together
 	Split     string `json:"split,omitempty"`
 	CommBytes int64  `json:"comm_bytes,omitempty"` // what each part exchanges with the others
@@ -114,7 +116,8 @@ func FromJob(j grid.Job) JobSpec {
 		Unattended: UnattendedWord(s.Unattended), Count: j.Count, TTLSeconds: j.TTL.Seconds(),
 		Priority: s.Priority, Project: s.Project,
 		Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
-		After: j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
+		Checkpoint: savingWord(s.Checkpoint),
+		After:      j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 		Retries: j.Retries, MaxFailures: j.MaxFailures,
 	}
 	if s.Module.CID != "" {

@@ -15,6 +15,12 @@ func (s JobSpec) fillWords(job *grid.Job) error {
 	default:
 		return fmt.Errorf("%w: overrun %q: want suspend or stop", grid.ErrInvalid, s.Overrun)
 	}
+	if s.Checkpoint != "" {
+		var err error
+		if job.Spec.Checkpoint, err = grid.ParseSaving(s.Checkpoint); err != nil {
+			return err
+		}
+	}
 	for _, split := range []grid.Split{
 		grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy,
 	} {
@@ -32,4 +38,12 @@ func overrunWord(o grid.Overrun) string {
 		return "stop"
 	}
 	return ""
+}
+
+// savingWord is empty for the default.
+func savingWord(s grid.Saving) string {
+	if s == (grid.Saving{}) {
+		return ""
+	}
+	return s.String()
 }

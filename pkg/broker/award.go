@@ -33,15 +33,20 @@ func (d desk) award(h handover) {
 }
 
 // fitting counts the tasks that one award can carry.
-func (e *enquiry) fitting(indexes []uint32, extra int) int {
-	n, size := 1, e.awardSize+extra+itemBytes(e.item(indexes[0]))
+func (j *job) fitting(indexes []uint32, extra int) int {
+	n, size := 1, j.awardSize+extra+j.taskBytes(indexes[0])
 	for n < len(indexes) && n < protocol.MaxAwardTasks {
-		if size += itemBytes(e.item(indexes[n])); size > protocol.MaxMessageBytes {
+		if size += j.taskBytes(indexes[n]); size > protocol.MaxMessageBytes {
 			break
 		}
 		n++
 	}
 	return n
+}
+
+// taskBytes is an upper bound of what a task adds to an award.
+func (j *job) taskBytes(index uint32) int {
+	return itemBytes(j.item(index)) + j.tasks[index].savedBytes()
 }
 
 // itemBytes is an upper bound of what a task adds to an award.
@@ -67,7 +72,9 @@ func (d desk) sendAward(h handover) {
 	for _, i := range h.tasks {
 		m.awardTask(j, i, h)
 		t := &j.tasks[i]
-		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: t.token, Item: j.item(i)})
+		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{
+			Index: i, Token: t.token, Item: j.item(i), Saved: t.offered(),
+		})
 		pending.tasks = append(pending.tasks, j.attempt(i))
 		m.out.Report(step.LevelInfo, eventAwarded, step.Report{
 			Attempt: j.attempt(i), Site: t.site, Value: t.distance,
@@ -90,7 +97,7 @@ func (r *run) awardTask(j *job, index uint32, h handover) {
 		token: r.nextToken(t), site: c.offer.Site, distance: c.offer.Parts.Distance, awardedAt: r.now,
 		stint: stintOf(c.offer.Parts, h.at, r.now), line: r.lines[c.offer.Site],
 	}
-	t.silence = silence{}
+	t.silence, t.pulling = silence{}, grid.Checkpoint{}
 	if t.kept = 0; j.traits.promise {
 		t.kept = 1 - c.offer.Parts.Z
 	}

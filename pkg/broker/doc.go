@@ -52,6 +52,7 @@
 //	offers.go      an offer that stands
 //	arrival.go     which leases were seen to arrive
 //	pledge.go      the promise of a task, and what became of it
+//	saved.go       the checkpoints of a task
 //	task.go        a task: attempts, silence, record, result, pledge
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
@@ -87,6 +88,7 @@
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left
 //	late.go        the result of an attempt that was given up
+//	checkpoint.go  checkpoints that sites have taken, until they count
 //	space.go       this machine's own disk is full
 //	award.go       awards sent, missed, declined
 //	clockset.go    the wall clock is set: windows move, places are taken back

@@ -33,6 +33,11 @@ const (
 	eventResultLate      = "result_late"      // info; an attempt that was given up has brought it
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
+	// Checkpoints.
+	eventSavedCounts  = "checkpoint_counts"  // info; Value = its number
+	eventSavedRefused = "checkpoint_refused" // warn; Reason
+	eventPullFailed   = "checkpoint_missed"  // debug; it could not be fetched; Text = problem
+
 	// Promises; see also below.
 	eventStartLate      = "start_late"      // warn; Value = seconds, below 0: early; Text says so
 	eventDeadlineMissed = "deadline_missed" // warn; it goes on behind its deadline

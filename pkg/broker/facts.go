@@ -59,6 +59,7 @@ type taskFact struct {
 	StartsMS   int64         `json:"starts_ms,omitempty"` // only of promised jobs
 	ByMS       int64         `json:"by_ms,omitempty"`     // stint.by, if it was quoted a wait
 	Pledge     *pledgeFact   `json:"pledge,omitempty"`
+	Saved      []savedFact   `json:"saved,omitempty"` // the latest first
 }
 
 // grantFact is the value of longGrant.
@@ -100,7 +101,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		AwardedMS: r.wallMS(t.awardedAt), Line: t.line,
 		Silent: t.silent, Failures: t.failures, Reruns: t.reruns, Exit: t.exit, Failed: t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
-		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(),
+		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(), Saved: r.savedFacts(&t.savings),
 	}
 	if j.traits.promise {
 		f.StartsMS = r.wallMS(t.startsAt)

@@ -115,8 +115,9 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit, who suspect) {
 		Attempt: id, Site: t.site, Text: exit.Cause.String(),
 	})
 	switch {
-	case who == suspectNobody:
+	case who == suspectNobody: // perhaps because of its state, too: it begins anew
 		t.reruns++
+		m.dropSaved(j, index)
 	case exit.Cause == grid.CauseStopped: // an owner who wants the machine back is no fault
 		t.rests(&m.cfg, m.now)
 	case exit.Cause == grid.CauseSiteRestart, who == suspectSite:
@@ -163,6 +164,9 @@ func (m *Machine) requeue(j *job, index uint32) {
 	}
 	j.wait(index)
 	j.placed = false
+	if len(t.counted) > 0 {
+		m.herald.describe(j) // sites offer for what is left to be fetched
+	}
 	m.saveTask(j, index)
 	j.how.unseated(desk{m, j}, index)
 }

@@ -265,8 +265,20 @@ func (o outcome) phrase() string {
 // done reports whether all tasks are.
 func (r *roster) done() bool { return r.outcome() == outcomeDone }
 
-// data lists all that the job needs, and what its tasks have left.
-func (j *job) data() []grid.CID { return append(inputsOf(j.spec), j.left()...) }
+// data lists all that the job needs, what its tasks have left, and their checkpoints.
+func (j *job) data() []grid.CID {
+	cids := append(inputsOf(j.spec), j.left()...)
+	for i := range j.tasks {
+		cids = append(cids, j.tasks[i].contents()...)
+	}
+	return cids
+}
+
+// dropSaved keeps a task's checkpoints no longer: it has ended, or begins anew.
+func (r *run) dropSaved(j *job, index uint32) {
+	r.letGo(j.taskID(index), j.tasks[index].contents())
+	j.tasks[index].savings = savings{}
+}
 
 // left lists what its tasks have left.
 func (j *job) left() []grid.CID {

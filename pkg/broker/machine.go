@@ -16,6 +16,7 @@ type Machine struct {
 	awards    awardTable
 	rolls     rolls   // what the sites say they have
 	archive   archive // where ended jobs go
+	takings   takings // checkpoints that sites have taken
 	looks     looks   // at other jobs, later in the Step
 	counter   uint64  // of jobs, ever
 }
@@ -37,6 +38,7 @@ func New(cfg Config) *Machine {
 	}
 	m.herald = herald{run: r, peers: m.peers, jobs: m.jobs}
 	m.rights = rights{run: r, peers: m.peers, jobs: m.jobs}
+	m.takings = takings{run: r, jobs: m.jobs}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }

@@ -110,7 +110,7 @@ func (s *rivals) dispatch(d desk, index uint32, picked []*candidate) {
 	t := &d.j.tasks[index]
 	d.j.seat(index)
 	t.move(grid.PhaseAwarded)
-	t.silence, t.rivals = silence{}, nil
+	t.silence, t.rivals, t.pulling = silence{}, nil, grid.Checkpoint{}
 	t.awardedAt, t.leaseEnd, t.startedAt, t.done, t.total = d.now(), timeZero, timeZero, 0, 0
 	t.stint = stint{}
 	for _, c := range picked {
@@ -136,7 +136,9 @@ func (s *rivals) awardTo(d desk, site grid.SiteID, indexes []uint32) protocol.Aw
 		t := &d.j.tasks[i]
 		r := t.rivals[slices.IndexFunc(t.rivals, func(r rival) bool { return r.site == site })]
 		msg.OfferID, msg.Quoted, msg.RunnerUp = r.offer, r.quoted, r.quoted
-		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{Index: i, Token: r.token, Item: d.j.item(i)})
+		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{
+			Index: i, Token: r.token, Item: d.j.item(i), Saved: t.offered(),
+		})
 	}
 	return msg
 }

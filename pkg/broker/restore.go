@@ -104,6 +104,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		},
 		silence: silence{silent: v.Silent},
 		record:  record{failures: v.Failures, reruns: v.Reruns, failed: v.Failed, tries: v.Tries},
+		savings: restoreSaved(v.Saved),
 		result:  result{exit: v.Exit},
 		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
 		top:     max(v.Top, v.Token),
@@ -143,9 +144,9 @@ func fromMS(ms int64) time.Duration {
 
 // derive works out what is no fact of a restored job.
 func (h herald) derive(j *job) {
+	j.count()
 	h.describe(j)
 	j.gossiped = true // an earlier run may have asked any site
 	j.offered = j.placedAny()
-	j.count()
 	_ = j.measure(&h.cfg) // it was accepted: what it takes is still wanted
 }

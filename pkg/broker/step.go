@@ -43,6 +43,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onCapacity(in)
 	case step.Collected:
 		m.onCollected(in)
+	case step.Pulled:
+		m.takings.onPulled(in)
 	case step.SpaceChanged:
 		m.onSpace(in)
 
@@ -70,6 +72,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.onMayStart(from, msg)
 		case protocol.Progress:
 			m.onProgress(from, msg)
+		case protocol.Checkpointed:
+			m.takings.onCheckpointed(from, msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)

@@ -126,7 +126,39 @@ func isText(item grid.Item) bool {
 // describe derives what the announcements say: the data's first source is this site.
 func (h herald) describe(j *job) {
 	j.req = j.spec.Requirement(h.cfg.Here, h.cfg.Capability, h.peers.potential())
+	if more, has := j.savedSource(h.source()); has {
+		j.req.Sources = append(j.req.Sources, more)
+		probe := j.announcement(&h.cfg, h.now)
+		probe.Seq = math.MaxUint32
+		if _, err := protocol.Encode(probe); err != nil { // what cannot be said places no job
+			j.req.Sources = j.req.Sources[:len(j.req.Sources)-1]
+		}
+	}
 	j.digest = protocol.DigestOf(j.req)
+}
+
+// source is data of which this site is the first holder.
+func (h herald) source() grid.DataSource {
+	return grid.DataSource{
+		Holders: []grid.SiteID{h.cfg.Here}, UploadBps: h.cfg.Capability.UpBps,
+		PotentialBps: h.peers.potential(),
+	}
+}
+
+// savedSource is the checkpoint that the first of the waiting tasks goes on from: it is nearer to
+// the site that has taken it, and is fetched like all other data.
+func (j *job) savedSource(src grid.DataSource) (grid.DataSource, bool) {
+	for _, i := range j.waiting {
+		if t := &j.tasks[i]; len(t.counted) > 0 {
+			last := t.counted[0]
+			src.CID, src.Bytes = last.CID, last.Bytes
+			if last.site != src.Holders[0] {
+				src.Holders = append(src.Holders, last.site)
+			}
+			return src, true
+		}
+	}
+	return grid.DataSource{}, false
 }
 
 // newJobID names a job permanently: no two counters of one incarnation and no two

@@ -18,6 +18,7 @@ type task struct {
 	top    grid.Token // highest ever given out, where that is not the latest attempt's
 	silence
 	record
+	savings
 	result
 	pledge
 	heir heir // while attempts are presumed that this state does not know of

@@ -37,6 +37,9 @@ type traits struct {
 	// whole: its tasks start together or not at all, so that the capacity of a single site
 	// that has just come says little.
 	whole bool
+	// unsaved: no checkpoints of its tasks count. Parts that run together would have to be saved
+	// together.
+	unsaved bool
 	// limit bounds the running time of a task, frozen time left out; 0: the user has said none.
 	// estimate is the running time that the user expects.
 	limit    time.Duration
@@ -53,6 +56,7 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 		within: spec.Reservation, limit: spec.TimeLimit, estimate: spec.Runtime,
 		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
 	}
+	t.unsaved = t.passive || t.whole || spec.Checkpoint.Off
 	t.promise = t.passive || spec.Window.Promised()
 	t.firm = t.promise || t.whole
 	t.moveWindow(spec.Window, 0)

@@ -35,6 +35,7 @@ type TaskState struct {
 	StartedAt          time.Time
 	Exit               *grid.Exit // when it has ended, or is about to
 	Tries              []Try
+	Saved              []Saved // checkpoints that count, the latest first
 	Rivals             []Rival // the sites that queue it, while several do; Site is the first
 }
 
@@ -68,6 +69,13 @@ type MemberState struct {
 	UpHour     float64   // probability that it stays for an hour; 0 when it is away
 }
 
+// Saved is a checkpoint that counts.
+type Saved struct {
+	grid.Checkpoint
+	Site grid.SiteID // that has taken it
+	At   time.Time   // since when it counts
+}
+
 // Rival is one of several sites that queue the same task: the first whose turn it is
 // runs it (Migol 6.2.2).
 type Rival struct {
@@ -90,6 +98,9 @@ func (s *JobState) show(ahead time.Duration) {
 		t := &s.Tasks[i]
 		t.PlannedStart, t.StartedAt = onWall(t.PlannedStart, ahead), onWall(t.StartedAt, ahead)
 		t.Tries = triesOnWall(t.Tries, ahead)
+		for k := range t.Saved {
+			t.Saved[k].At = onWall(t.Saved[k].At, ahead)
+		}
 	}
 }
 
@@ -160,6 +171,9 @@ func (t *task) state(id grid.TaskID, asked bool) TaskState {
 		Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
 		Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
 		Promise: t.shown(), StartLate: t.startLate, EndLate: t.endLate, PromiseNote: t.note,
+	}
+	for _, c := range t.counted {
+		s.Saved = append(s.Saved, Saved{Checkpoint: c.Checkpoint, Site: c.site, At: c.at})
 	}
 	for _, r := range t.rivals {
 		s.Rivals = append(s.Rivals, Rival{Site: r.site, Token: r.token, Distance: r.distance})

@@ -16,6 +16,7 @@
 //	requirement.go  what one task asks of a site
 //	job.go          what a user submits
 //	task.go         one task of it; phases, ends and outputs
+//	checkpoint.go   when a task's state is saved, and one that was
 //	placing.go      how a job's tasks are placed: split, overrun, unattended
 //	scheduling.go   the words of a site's plan: policies, backfilling
 //	promise.go      what became of the promise of a time

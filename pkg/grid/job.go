@@ -173,6 +173,7 @@ type Spec struct {
 	Project     string // whose share of a site it counts against; empty = none, at most 64 bytes
 	Reservation JobID  // it runs in what that reservation holds, and nowhere else; empty = none
 	Overrun     Overrun
+	Checkpoint  Saving `json:",omitzero"` // when its tasks' states are saved
 }
 
 // Item sets one task of an array apart from the others.
@@ -270,6 +271,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
+		s.Checkpoint.Validate(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 

@@ -47,7 +47,11 @@ const (
 	ReasonPreparing    Reason = 31 // its program is compiled once for the site; it has not begun
 	ReasonDiskFull     Reason = 32 // the machine's disk takes no more data for now
 	ReasonOlderRun     Reason = 33 // another agent with the site's identity was started later
-	reasons                   = ReasonOlderRun
+	ReasonSavedDamaged Reason = 34 // a checkpoint is cut short, or is none
+	ReasonSavedForeign Reason = 35 // a checkpoint of another task, or of another program
+	ReasonSavedOld     Reason = 36 // a checkpoint that is older than it is said to be
+	ReasonSavedMissing Reason = 37 // a checkpoint could not be fetched
+	reasons                   = ReasonSavedMissing
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -69,6 +73,8 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"too little bandwidth", "its program is being compiled, once for this site",
 	"no space left on the machine's disk",
 	"another agent with this site's identity was started later",
+	"the checkpoint is damaged or cut short", "the checkpoint is of another task or program",
+	"the checkpoint is older than it is said to be", "the checkpoint could not be fetched",
 }
 
 // String is the reason in words a person understands.

@@ -17,6 +17,8 @@ type Task struct {
 	Outputs   []Output // paths inside the sandbox
 	Need      Resources
 	TimeLimit time.Duration // 0 = the site's own limit
+	// Checkpoint says when its state is saved.
+	Checkpoint Saving `json:",omitzero"`
 }
 
 // Expand makes task index of the job: the template with {{index}} and {{item}}
@@ -33,7 +35,7 @@ func (s Spec) Expand(job JobID, index uint32, item Item) Task {
 	}
 	t := Task{
 		ID: TaskID{Job: job, Index: index}, Kind: s.Kind, Module: s.Module.CID,
-		Need: s.Need, TimeLimit: s.TimeLimit,
+		Need: s.Need, TimeLimit: s.TimeLimit, Checkpoint: s.Checkpoint,
 	}
 	for _, a := range s.Args {
 		t.Args = append(t.Args, fill(a))

@@ -176,6 +176,11 @@ func goldenMessages() map[string]Message {
 		Note:      "left",
 		Signature: bytes.Repeat([]byte{7}, SignatureBytes),
 	}
+	saved := grid.Checkpoint{
+		Number: 4, CID: "bafysaved", Bytes: 1 << 20, Worked: 90 * time.Second, Percent: 41,
+	}
+	savedSpec := spec
+	savedSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute}
 	return map[string]Message{
 		"hello": Hello{
 			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5,
@@ -240,8 +245,17 @@ func goldenMessages() map[string]Message {
 			Attempt: at, Exit: exit, StartedAgo: time.Minute, EndedAgo: 3 * time.Second,
 		},
 		"exitack": ExitAck{Attempts: attempts},
-		"roster":  Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":    JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"awardsaved": Award{
+			Job: at.Task.Job, OfferID: 9, Spec: savedSpec, Quoted: 1.6, RunnerUp: 1.6,
+			Tasks: []AwardedTask{{Index: 7, Token: 3, Saved: []grid.Checkpoint{saved, {
+				Number: 3, CID: "bafybefore", Bytes: 1,
+			}}}},
+		},
+		"checkpointed": Checkpointed{Attempt: at, Checkpoint: saved},
+		"held":         Held{Attempt: at, Number: 4},
+		"heldnot":      Held{Attempt: at, Number: 4, Reason: grid.ReasonSavedForeign},
+		"roster":       Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":         JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

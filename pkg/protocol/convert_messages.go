@@ -97,6 +97,14 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 			Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit),
 			StartedAgoNs: int64(m.StartedAgo), EndedAgoNs: int64(m.EndedAgo),
 		}}
+	case Checkpointed:
+		w.Body = &wirepb.Wire_Checkpointed{Checkpointed: &wirepb.Checkpointed{
+			Attempt: wireAttempt(m.Attempt), Checkpoint: wireCheckpoint(m.Checkpoint),
+		}}
+	case Held:
+		w.Body = &wirepb.Wire_Held{Held: &wirepb.Held{
+			Attempt: wireAttempt(m.Attempt), Number: m.Number, Reason: uint32(m.Reason),
+		}}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
@@ -135,7 +143,10 @@ func wireAward(m Award) *wirepb.Award {
 	return &wirepb.Award{
 		Job: string(m.Job), OfferId: m.OfferID, Spec: wireSpec(m.Spec),
 		Tasks: each(m.Tasks, func(t AwardedTask) *wirepb.AwardedTask {
-			return &wirepb.AwardedTask{Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item)}
+			return &wirepb.AwardedTask{
+				Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item),
+				Saved: each(t.Saved, wireCheckpoint),
+			}
 		}),
 		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
 		ClockMs: wireTime(m.Clock),
@@ -246,6 +257,16 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 			StartedAgo: time.Duration(b.Exited.GetStartedAgoNs()),
 			EndedAgo:   time.Duration(b.Exited.GetEndedAgoNs()),
 		}
+	case *wirepb.Wire_Checkpointed:
+		return Checkpointed{
+			Attempt:    attempt(b.Checkpointed.GetAttempt()),
+			Checkpoint: checkpoint(b.Checkpointed.GetCheckpoint()),
+		}
+	case *wirepb.Wire_Held:
+		return Held{
+			Attempt: attempt(b.Held.GetAttempt()), Number: b.Held.GetNumber(),
+			Reason: reason(b.Held.GetReason()),
+		}
 	case *wirepb.Wire_ExitAck:
 		return ExitAck{Attempts: attempts(b.ExitAck.GetAttempts())}
 	default:
@@ -285,7 +306,10 @@ func (r *reader) award(w *wirepb.Award) Award {
 	return Award{
 		Job: grid.JobID(w.GetJob()), OfferID: w.GetOfferId(), Spec: r.spec(w.GetSpec()),
 		Tasks: each(w.GetTasks(), func(t *wirepb.AwardedTask) AwardedTask {
-			return AwardedTask{Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem())}
+			return AwardedTask{
+				Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem()),
+				Saved: each(t.GetSaved(), checkpoint),
+			}
 		}),
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
 		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs),

@@ -123,6 +123,16 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		Priority: int(w.GetPriority()), Project: w.GetProject(),
 		Reservation: grid.JobID(w.GetReservation()),
 		Overrun:     small[grid.Overrun](w.GetOverrun()),
+		Checkpoint: grid.Saving{
+			Off: w.GetCheckpoint().GetOff(), Every: time.Duration(w.GetCheckpoint().GetEveryNs()),
+		},
+	}
+}
+
+func checkpoint(w *wirepb.Checkpoint) grid.Checkpoint {
+	return grid.Checkpoint{
+		Number: w.GetNumber(), CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(),
+		Worked: time.Duration(w.GetWorkedNs()), Percent: small[uint8](w.GetPercent()),
 	}
 }
 

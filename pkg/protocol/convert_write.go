@@ -103,6 +103,22 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
 		Priority: int32(s.Priority), Project: s.Project,
 		Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
+		Checkpoint: wireSaving(s.Checkpoint),
+	}
+}
+
+// wireSaving is nil where the site decides.
+func wireSaving(s grid.Saving) *wirepb.Saving {
+	if s == (grid.Saving{}) {
+		return nil
+	}
+	return &wirepb.Saving{Off: s.Off, EveryNs: int64(s.Every)}
+}
+
+func wireCheckpoint(c grid.Checkpoint) *wirepb.Checkpoint {
+	return &wirepb.Checkpoint{
+		Number: c.Number, Cid: string(c.CID), Bytes: c.Bytes, WorkedNs: int64(c.Worked),
+		Percent: uint32(c.Percent),
 	}
 }
 

@@ -143,6 +143,30 @@ func drawInput(t *rapid.T) grid.Input {
 	}
 }
 
+func drawCheckpoint(t *rapid.T) grid.Checkpoint {
+	return grid.Checkpoint{
+		Number: rapid.Uint64Min(1).Draw(t, "number"), CID: drawCID(t), Bytes: drawNat(t),
+		Worked:  drawDur(t, 0, grid.MaxRuntime),
+		Percent: rapid.Uint8Max(100).Draw(t, "percent"),
+	}
+}
+
+// drawSaved draws the checkpoints of a task, the latest first.
+func drawSaved(t *rapid.T) []grid.Checkpoint {
+	saved := drawList(t, grid.MaxSaved, drawCheckpoint)
+	for i := range saved {
+		saved[i].Number = uint64(len(saved) - i)
+	}
+	return saved
+}
+
+func drawSaving(t *rapid.T) grid.Saving {
+	if rapid.Bool().Draw(t, "off") {
+		return grid.Saving{Off: true}
+	}
+	return grid.Saving{Every: drawDur(t, grid.MinSaving, grid.MaxSaving)}
+}
+
 func drawSpec(t *rapid.T) grid.Spec {
 	return grid.Spec{
 		Name: drawText(t), Kind: drawKind(t), Module: drawInput(t), Args: drawSome(t, drawText),
@@ -164,7 +188,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		Project:     drawText(t),
 		Reservation: drawReservation(t), Overrun: rapid.SampledFrom(
 			[]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop},
-		).Draw(t, "overrun"),
+		).Draw(t, "overrun"), Checkpoint: drawSaving(t),
 	}
 }
 
@@ -283,7 +307,8 @@ func drawAward(t *rapid.T) Award {
 	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
 		award.Tasks = append(award.Tasks, AwardedTask{
 			Index: i * 7, Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
-			Item: grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
+			Item:  grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
+			Saved: drawSaved(t),
 		})
 	}
 	return award
@@ -416,6 +441,16 @@ func messages() map[string]func(*rapid.T) Message {
 				Number: number(t), Arrived: rapid.Bool().Draw(t, "arrived"), Distance: drawFloat(t, 0, 10),
 				Took: drawDur(t, 0, time.Minute), Text: drawText(t),
 			}
+		},
+		"checkpointed": func(t *rapid.T) Message {
+			return Checkpointed{Attempt: drawAttempt(t), Checkpoint: drawCheckpoint(t)}
+		},
+		"held": func(t *rapid.T) Message {
+			m := Held{Attempt: drawAttempt(t), Number: number(t) | 1}
+			if rapid.Bool().Draw(t, "refused") {
+				m.Reason = grid.ReasonSavedOld
+			}
+			return m
 		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 	}

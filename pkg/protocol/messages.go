@@ -104,6 +104,9 @@ type AwardedTask struct {
 	Index uint32
 	Token grid.Token // the attempt's fencing token
 	Item  grid.Item  // what sets the task apart; empty when the job has no items
+	// Saved are the checkpoints that count, the latest first, at most grid.MaxSaved: the site goes
+	// on from the first that it finds whole.
+	Saved []grid.Checkpoint `json:",omitempty"`
 }
 
 // Award gives tasks to the site that made the offer (thesis 4.1, step 4: the
@@ -316,7 +319,7 @@ func (m Award) Validate() error {
 		if t.Token == 0 || t.Index >= grid.MaxTasks || i > 0 && t.Index <= m.Tasks[i-1].Index {
 			return invalidf("award: task %d has no token, is out of range or out of order", t.Index)
 		}
-		if err := t.Item.Validate(); err != nil {
+		if err := firstError(t.Item.Validate(), grid.ValidateSaved(t.Saved)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@
 //	messages.go          the messages between submitters and sites
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
+//	saved.go             those about checkpoints, and a checkpoint's seal
 //	run.go               the name of a run
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
@@ -61,7 +62,8 @@ func firstError(errs ...error) error {
 // others are for the site's.
 func ForBroker(msg Message) bool {
 	switch msg.(type) {
-	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress, Exited:
+	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress, Exited,
+		Checkpointed:
 		return true
 	default:
 		return false

@@ -199,6 +199,15 @@ func (d *disk) pin(cid grid.CID, owner string) {
 	}
 }
 
+// letGo keeps one content no longer for somebody.
+func (d *disk) letGo(cid grid.CID, owner string) {
+	delete(d.pins[cid], owner)
+	d.kept[owner] = slices.DeleteFunc(d.kept[owner], func(c grid.CID) bool { return c == cid })
+	if len(d.kept[owner]) == 0 {
+		delete(d.kept, owner)
+	}
+}
+
 // unpin lets go all that was kept for somebody.
 func (d *disk) unpin(owner string) {
 	for _, cid := range d.kept[owner] {

@@ -43,11 +43,12 @@ type host struct {
 	timers     map[timerID]timer
 	generation int
 	attempts   map[grid.AttemptID]*attempt
-	orphans    []*attempt            // that outlived their agent
-	coming     map[grid.CID][]func() // who waits for data on its way, see bring
-	run        run                   // of its agent
-	peers      map[int]*peer         // by their place in Config.Sites
-	lately     *peer                 // the last one that was looked for
+	orphans    []*attempt                       // that outlived their agent
+	bases      map[grid.AttemptID]time.Duration // run time in the states that were laid out
+	coming     map[grid.CID][]func()            // who waits for data on its way, see bring
+	run        run                              // of its agent
+	peers      map[int]*peer                    // by their place in Config.Sites
+	lately     *peer                            // the last one that was looked for
 	nap
 	inboxes [2]inbox
 	unread  [2]bool       // facts were written since they were compared with the machine's
@@ -87,6 +88,7 @@ func (h *host) start() {
 	h.unread, h.quiet = [2]bool{true, true}, [2]int{}
 	h.starved = [2]bool{}
 	h.attempts, h.coming = make(map[grid.AttemptID]*attempt), make(map[grid.CID][]func())
+	h.bases = make(map[grid.AttemptID]time.Duration)
 	h.peers, h.lately = make(map[int]*peer), nil
 	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
@@ -261,6 +263,12 @@ func (h *host) carryOutWork(e step.Effect) {
 		h.discard(e)
 	case step.Collect:
 		h.collect(e)
+	case step.Save:
+		h.save(e)
+	case step.Pull:
+		h.pull(e)
+	case step.LetGo:
+		h.letGo(e)
 	case step.Archive:
 		h.archive(e)
 	}

@@ -22,6 +22,7 @@ const (
 	flawOutput   Flaw = "output"   // a task is done and its output is not at the submitter
 	flawPromise  Flaw = "promise"  // what is said of a promise is not what became of it
 	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
+	flawBack     Flaw = "back"     // a task went on from before its last checkpoint that counted
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
 )
 
@@ -134,7 +135,7 @@ const slack = 2 * time.Minute
 // Judge says what went wrong in a world in which all is well since a time, and that has
 // been left alone until now.
 func (o *Oracle) Judge(w *World, well time.Duration) []Finding {
-	findings := w.overlapping()
+	findings := append(w.overlapping(), o.wentBack(w)...)
 	for _, id := range o.order {
 		findings = append(findings, o.judge(w, o.jobs[id], well)...)
 	}

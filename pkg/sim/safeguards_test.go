@@ -44,6 +44,11 @@ func safeguards() []safeguard {
 			(*trial).powerCutAfterAJob, flawOutput,
 		},
 		{
+			"checkpoints held before they count",
+			submitters(func(b *broker.Config) { b.NoHolding = true }),
+			(*trial).lostWithItsCheckpoints, flawBack,
+		},
+		{
 			"submitter's bound", submitters(func(b *broker.Config) { b.NoBounds = true }),
 			(*trial).liedTo, flawUnended,
 		},
@@ -111,6 +116,15 @@ func (x *trial) powerCut() time.Duration {
 	return back
 }
 
+// lostWithItsCheckpoints loses a site for good that has saved a task's state twice.
+func (x *trial) lostWithItsCheckpoints() time.Duration {
+	job := elsewhere(2 * time.Minute)
+	job.Spec.Checkpoint.Every = 20 * time.Second
+	id := x.submit(job)
+	x.At(50*time.Second, func() { x.Crash(x.victim(id)) })
+	return 50 * time.Second
+}
+
 // liedTo gives a site that runs nothing and renews for as long as it may a job with a limit. It
 // is to end within that, the submitter's grace and the time that a job may always take.
 func (x *trial) liedTo() time.Duration {
@@ -145,7 +159,10 @@ func TestSafeguards(t *testing.T) {
 // flaws are those of its story, with the safeguard or without.
 func (g safeguard) flaws(t *testing.T, seed uint64, off bool) []Flaw {
 	t.Helper()
-	cfg := Config{Seed: seed, Sites: fleet(5), CheckEvery: 100}
+	cfg := Config{
+		Seed: seed, Sites: fleet(5), CheckEvery: 100,
+		Saves: func(t grid.Task) bool { return t.Checkpoint.Every > 0 },
+	}
 	if off {
 		g.off(&cfg)
 	}

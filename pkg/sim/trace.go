@@ -45,6 +45,9 @@ type Trace struct {
 	Refused   int                 // messages of a run that was not the newest of its site
 	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
 	Notes     []Note              // reports of level info and above
+	// Begun holds, for each attempt whose program saves its state, the run time of the task that
+	// was in the state it began with.
+	Begun map[grid.AttemptID]time.Duration
 
 	open  map[place]int // in Intervals
 	known map[heardJob]bool
@@ -66,7 +69,7 @@ func newTrace() Trace {
 	return Trace{
 		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
 		Heard: make(map[grid.SiteID]int), open: make(map[place]int),
-		known: make(map[heardJob]bool),
+		known: make(map[heardJob]bool), Begun: make(map[grid.AttemptID]time.Duration),
 	}
 }
 

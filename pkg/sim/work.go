@@ -21,9 +21,13 @@ type attempt struct {
 	exit       grid.Exit
 	generation int // of the events that belong to its present state
 	staging    bool
-	suspended  bool // its site's owner needs the machine
-	hangs      bool // it makes no progress and answers nothing
-	stopping   bool // it is to end
+	suspended  bool          // its site's owner needs the machine
+	hangs      bool          // it makes no progress and answers nothing
+	stopping   bool          // it is to end
+	saves      bool          // its program saves its state
+	work       string        // with saves: the task's digest
+	base       time.Duration // with saves: run time in the state that it began with
+	whole      time.Duration // with saves: run time of the task, base included
 }
 
 // diskBps stands in for a disk of unknown rate, bit/s.
@@ -47,6 +51,7 @@ func (h *host) startAttempt(e step.StartAttempt) {
 	exit.Wall = run
 	a := &attempt{id: e.Attempt, left: run, leaseUntil: h.trueTime(e.LeaseUntil), exit: exit}
 	h.attempts[e.Attempt] = a
+	h.goOn(a, e.Task)
 	a.generation++
 	h.attemptAfter(a, h.starting(), func() {
 		if !w.cfg.NoWatchdog && w.elapsed >= a.leaseUntil { // it slept meanwhile
@@ -60,6 +65,9 @@ func (h *host) startAttempt(e step.StartAttempt) {
 		h.step(roleSite, step.AttemptStarted{Attempt: a.id})
 		if a.suspended {
 			h.step(roleSite, step.AttemptFrozen{Attempt: a.id})
+		}
+		if a.saves {
+			h.step(roleSite, step.CanSave{Attempt: a.id})
 		}
 	})
 }
@@ -198,6 +206,8 @@ func (h *host) stage(e step.Stage) {
 	if e.Module.CID != "" {
 		need = append([]grid.Input{e.Module}, need...)
 	}
+	staged, saved := h.choose(e)
+	need = append(slices.Clip(need), saved...)
 	var missing int64
 	for _, in := range need {
 		if _, has := h.disk.held[in.CID]; !has {
@@ -219,7 +229,8 @@ func (h *host) stage(e step.Stage) {
 		}
 		added := h.keep(need)
 		h.step(roleSite, step.HeldChanged{Added: added})
-		h.step(roleSite, step.Staged{Attempt: e.Attempt, Bytes: missing, Took: took})
+		staged.Bytes, staged.Took = missing, took
+		h.step(roleSite, staged)
 	}))
 }
 

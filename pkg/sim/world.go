@@ -59,6 +59,8 @@ type Config struct {
 	// Run says how long a task really runs on a site and how it ends; nil: as
 	// long as estimated, code 0, one output of 1 KiB.
 	Run func(task grid.Task, estimate time.Duration, on SiteSpec) (time.Duration, grid.Exit)
+	// Saves says which tasks' programs save their states; nil: none does.
+	Saves func(task grid.Task) bool
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
@@ -115,6 +117,7 @@ type World struct {
 	trace      Trace
 	commands   uint64
 	replies    map[uint64]step.Reply
+	states     map[grid.CID]state // of all checkpoints that were ever taken
 }
 
 // New builds the sites and lets them see each other.
@@ -124,7 +127,7 @@ func New(cfg Config) *World {
 		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool), ways: make(map[link]*way),
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
 		submitters: make(map[grid.JobID]grid.SiteID),
-		replies:    make(map[uint64]step.Reply), trace: newTrace(),
+		replies:    make(map[uint64]step.Reply), trace: newTrace(), states: make(map[grid.CID]state),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)

@@ -99,6 +99,7 @@ func (m *Machine) onStaged(in step.Staged) {
 		m.end(a, exit)
 		return
 	}
+	m.onStagedSaved(a, in)
 	a.phase = phaseReady
 	m.plan.Ready(m.now, a.id)
 	m.tryStart(a) // one whose place has come before; the others with what the plan says
@@ -135,6 +136,9 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 	a.phase, a.preparing = phaseRunning, in.Preparing
 	if !a.suspended { // else it does nothing before it is resumed
 		m.noteBegin(a)
+		if !a.preparing {
+			a.saving.runs(m.now)
+		}
 		m.sendRunning(a)
 	}
 }
@@ -142,6 +146,7 @@ func (m *Machine) onStarted(in step.AttemptStarted) {
 func (m *Machine) onFrozen(in step.AttemptFrozen) {
 	if a := m.find(in.Attempt, phaseStarting, phaseRunning); a != nil {
 		a.phase = phaseFrozen
+		a.saving.rests(m.now)
 		r, level, event := about(a.id, a.submitter), step.LevelWarn, eventFrozen
 		if a.suspended {
 			r.Reason, level, event = m.frozenFor(a), step.LevelInfo, eventSuspended
@@ -155,6 +160,7 @@ func (m *Machine) onResumed(in step.AttemptResumed) {
 	if a := m.find(in.Attempt, phaseFrozen, phaseFrozen); a != nil {
 		a.phase = phaseRunning
 		m.noteBegin(a)
+		a.saving.runs(m.now)
 		m.out.Report(step.LevelInfo, eventResumed, about(a.id, a.submitter))
 		m.sendProgress(a, grid.PhaseRunning, 0, 0)
 	}
@@ -181,6 +187,7 @@ func (m *Machine) onExited(in step.AttemptExited) {
 func (m *Machine) end(a *attempt, exit grid.Exit) {
 	m.vacate(a)
 	m.stopTimers(a, timerWatch)
+	m.endSaving(a)
 	a.phase, a.exit, a.repeat = phaseExited, presentable(exit), firstExitRepeat
 	a.lasted, a.heldFrom = m.startedAgo(a), m.now
 	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
@@ -212,6 +219,7 @@ func (m *Machine) onExitAck(from grid.SiteID, msg protocol.ExitAck) {
 // drop removes an attempt that holds no capacity, and all it left here.
 func (m *Machine) drop(a *attempt, left []grid.CID) {
 	m.stopTimers(a, timerWatch, timerExited)
+	m.endSaving(a)
 	m.forget(a)
 	m.out.Emit(step.Discard{Attempt: a.id, Outputs: left})
 	m.noteShare()

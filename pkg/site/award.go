@@ -107,7 +107,7 @@ func (m *Machine) consider(
 		case !valid:
 			v.decline(id, grid.Refusal{Reason: grid.ReasonInvalid, Never: true})
 		default:
-			if a := m.take(id, msg, task, q); a != nil {
+			if a := m.take(id, msg, awarded{task, t.Saved}, q); a != nil {
 				v.add(a)
 				continue
 			}
@@ -204,16 +204,24 @@ func fillings(s grid.Spec) int {
 	return n
 }
 
+// awarded is a task with the checkpoints that it may go on from.
+type awarded struct {
+	task  grid.Task
+	saved []grid.Checkpoint
+}
+
 // take commits one attempt to the plan; it returns nil if the plan has no capacity
 // after all.
-func (m *Machine) take(id grid.AttemptID, msg protocol.Award, task grid.Task, q quote) *attempt {
+func (m *Machine) take(id grid.AttemptID, msg protocol.Award, work awarded, q quote) *attempt {
 	c, ok := m.commit(id, msg.Spec, q)
 	if !ok {
 		return nil
 	}
 	a := &attempt{
-		id: id, submitter: c.Submitter, task: task, module: msg.Spec.Module, parts: q.parts,
-		phase: phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard, asks: msg.AskFirst,
+		id: id, submitter: c.Submitter, task: work.task, module: msg.Spec.Module, parts: q.parts,
+		saving: newSaving(work.saved),
+		phase:  phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard,
+		asks:    msg.AskFirst,
 		startBy: m.promisedStart(msg.Job, c),
 	}
 	// Attempts that others queue, too, need not outlive a restart.
@@ -286,7 +294,7 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 			continue
 		}
 		a.fetching = true
-		m.out.Emit(step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from})
+		m.out.Emit(a.stage(from))
 		if !a.asks { // it has no lease before its turn
 			m.watch(a)
 		}
@@ -294,4 +302,13 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 	if slices.ContainsFunc(accepted, (*attempt).wantsRenewal) {
 		m.expectLease(from)
 	}
+}
+
+// stage names all that the attempt needs before it starts, from a site that has it.
+func (a *attempt) stage(from grid.SiteID) step.Stage {
+	e := step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from}
+	if len(a.saving.from) > 0 && !a.task.Checkpoint.Off {
+		e.Saved, e.Work = a.saving.from, a.task.WorkDigest()
+	}
+	return e
 }

@@ -34,6 +34,7 @@
 //	tell.go           submitters are told how their attempts go
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end
+//	saving.go         checkpoints: when one is taken, and until it counts
 //	held.go           ends are told, and held, until they are acknowledged
 //	stop.go           fences, cancels and what else ends an attempt early
 //	vacancy.go        telling submitters that capacity is free

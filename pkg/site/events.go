@@ -29,6 +29,13 @@ const (
 	eventStagingFailed   = "staging_failed"   // warn; Text = problem
 	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
+	// Checkpoints. Value = the checkpoint's number, but of save_failed.
+	eventGoesOn       = "goes_on"            // info; an attempt goes on from one
+	eventSaved        = "saved"              // debug; one was taken
+	eventSavedCounts  = "checkpoint_counts"  // info; the submitter holds it
+	eventSavedRefused = "checkpoint_refused" // warn; Reason
+	eventSaveFailed   = "save_failed"        // warn; Text = why it could not be stored
+
 	// Promises.
 	eventHeld        = "offer_held"       // debug; an offer was made firm; Value = tasks
 	eventUnkeepable  = "plan_unkeepable"  // warn; the sandbox cannot keep the plan; Text = problem

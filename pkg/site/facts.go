@@ -33,12 +33,14 @@ type attemptFact struct {
 	Attempt   grid.AttemptID `json:"attempt"`
 	Submitter grid.SiteID    `json:"submitter"`
 	Phase     string         `json:"phase"`
-	Task      *grid.Task     `json:"task,omitempty"`      // until it exited
-	Place     *promisedFact  `json:"place,omitempty"`     // until it was started, if it lay ahead
-	Exit      *grid.Exit     `json:"exit,omitempty"`      // from then on
-	HeldMS    int64          `json:"held_ms,omitempty"`   // and how long it was held since
-	LastedMS  int64          `json:"lasted_ms,omitempty"` // from its begin on; 0: not known
-	endedFact                // from then on
+	Task      *grid.Task     `json:"task,omitempty"`  // until it exited
+	Place     *promisedFact  `json:"place,omitempty"` // until it was started, if it lay ahead
+	// Saved are the checkpoints that it may go on from, until it was started.
+	Saved     []grid.Checkpoint `json:"saved,omitempty"`
+	Exit      *grid.Exit        `json:"exit,omitempty"`      // from then on
+	HeldMS    int64             `json:"held_ms,omitempty"`   // and how long it was held since
+	LastedMS  int64             `json:"lasted_ms,omitempty"` // from its begin on; 0: not known
+	endedFact                   // from then on
 }
 
 // pausedFact is the value of the fact that the owner paused the site.
@@ -57,7 +59,7 @@ func (a *attempt) fact() step.Fact {
 	case a.started:
 		value.Phase = factStarted
 	default:
-		value.Place = a.place
+		value.Place, value.Saved = a.place, a.saving.from
 	}
 	return step.NewFact(kindAttempt, a.id.String(), value)
 }
@@ -139,7 +141,7 @@ func (m *Machine) restoreAttempt(f step.Fact) error {
 	}
 	a := &attempt{
 		id: value.Attempt, submitter: value.Submitter, phase: phaseStaging,
-		started: value.Phase == factStarted, place: value.Place,
+		started: value.Phase == factStarted, place: value.Place, saving: newSaving(value.Saved),
 	}
 	if value.Task != nil {
 		a.task = *value.Task
@@ -169,7 +171,7 @@ func (f attemptFact) validate(key string) error {
 		if f.Exit != nil || f.Task == nil {
 			return fmt.Errorf("%w: phase %s with an exit or without a task", grid.ErrInvalid, f.Phase)
 		}
-		return f.Place.validate()
+		return errors.Join(f.Place.validate(), grid.ValidateSaved(f.Saved))
 	case factExited:
 		if f.Exit == nil {
 			return fmt.Errorf("%w: phase exited without an exit", grid.ErrInvalid)

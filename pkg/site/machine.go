@@ -125,6 +125,10 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onStageProgress(in)
 	case step.Staged:
 		m.onStaged(in)
+	case step.CanSave:
+		m.onCanSave(in)
+	case step.Saved:
+		m.onSaved(in)
 	case step.AttemptStarted:
 		m.onStarted(in)
 	case step.AttemptFrozen:
@@ -220,6 +224,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onAward(in.From, msg)
 	case protocol.Lease:
 		m.onLease(in.From, msg)
+	case protocol.Held:
+		m.onCheckpointHeld(in.From, msg)
 	case protocol.ExitAck:
 		m.onExitAck(in.From, msg)
 	case protocol.Fence:
@@ -237,6 +243,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 	switch key.Name {
 	case timerWatch:
 		m.attemptTimer(key, m.onWatchTimer)
+	case timerSave:
+		m.attemptTimer(key, m.onSaveTimer)
 	case timerExited:
 		m.attemptTimer(key, m.onExitedTimer)
 	case timerAsk:

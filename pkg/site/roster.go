@@ -90,6 +90,8 @@ type attempt struct {
 	renew      time.Time     // when the next one does
 	reported   time.Time     // last staging report
 
+	saving saving
+
 	exit     grid.Exit
 	ended    time.Time     // when it ended, to the millisecond
 	shown    endedFact     // the same, as in its fact

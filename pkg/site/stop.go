@@ -34,6 +34,7 @@ func (m *Machine) stop(a *attempt, how notice, why string) {
 	default:
 		a.phase, a.quiet = phaseStopping, how == untold
 		m.stopTimers(a, timerWatch)
+		m.endSaving(a)
 		m.halt(a, why)
 	}
 	r := about(a.id, a.submitter)

@@ -52,6 +52,9 @@ type Stage struct {
 	Module  grid.Input   // wasm: the module; its CID is empty otherwise
 	Inputs  []grid.Input // what else
 	From    grid.SiteID  // the site that surely holds it
+	// Saved are checkpoints, the latest first: the first that is whole is laid out for the program.
+	Saved []grid.Checkpoint `json:",omitempty"`
+	Work  string            `json:",omitempty"` // with Saved: the task's grid.Task.WorkDigest
 }
 
 // StartAttempt runs a staged task in a sandbox under a lease: at LeaseUntil the
@@ -104,6 +107,27 @@ type StopAttempt struct {
 type Discard struct {
 	Attempt grid.AttemptID
 	Outputs []grid.CID
+}
+
+// Save takes a checkpoint of a running attempt, as soon as its program has saved a state that was
+// not taken before. The program is asked for one if there is none. Answered by Saved.
+type Save struct {
+	Attempt grid.AttemptID
+	Number  uint64 // that it gets
+}
+
+// Pull brings a checkpoint to this site, checks it and keeps it. Answered by Pulled.
+type Pull struct {
+	Attempt    grid.AttemptID
+	Checkpoint grid.Checkpoint
+	Work       string // the task's grid.Task.WorkDigest
+	From       grid.SiteID
+}
+
+// LetGo keeps data no longer for an attempt, or, if the token is 0, for its job's submission.
+type LetGo struct {
+	Attempt grid.AttemptID
+	CIDs    []grid.CID
 }
 
 // Collect brings the outputs of an ended attempt to this site and keeps them.
@@ -179,6 +203,9 @@ func (SuspendAttempt) effect()  {}
 func (ContinueAttempt) effect() {}
 func (StopAttempt) effect()     {}
 func (Discard) effect()         {}
+func (Save) effect()            {}
+func (Pull) effect()            {}
+func (LetGo) effect()           {}
 func (Collect) effect()         {}
 func (Archive) effect()         {}
 func (Hold) effect()            {}

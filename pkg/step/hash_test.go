@@ -28,6 +28,8 @@ func messages() []protocol.Message {
 		protocol.Renew{},
 		protocol.Lease{},
 		protocol.Progress{},
+		protocol.Checkpointed{},
+		protocol.Held{},
 		protocol.Exited{},
 		protocol.ExitAck{},
 		protocol.Cancel{},

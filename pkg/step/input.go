@@ -129,6 +129,40 @@ type Staged struct {
 	Problem string        // empty: all inputs are here
 	// Local: the problem is this site's own, such as a full disk. Others may have them.
 	Local bool `json:",omitempty"`
+	// Saved is the number of the checkpoint that was laid out; 0: the program begins anew.
+	Saved uint64 `json:",omitempty"`
+	// Refused are the checkpoints that could not be, each with the reason.
+	Refused []RefusedCheckpoint
+}
+
+// RefusedCheckpoint is a checkpoint that is not what it is said to be.
+type RefusedCheckpoint struct {
+	Number uint64
+	Reason grid.Reason
+}
+
+// CanSave says that an attempt's program has saved its state, for the first time in this attempt:
+// it knows how to.
+type CanSave struct {
+	Attempt grid.AttemptID
+}
+
+// Saved answers Save.
+type Saved struct {
+	Attempt    grid.AttemptID
+	Checkpoint grid.Checkpoint // Worked is left to the machine, unless it is known: then it is above 0
+	Age        time.Duration   // since the program saved it
+	Took       time.Duration   // to store it
+	Problem    string          // empty: it is stored here
+}
+
+// Pulled answers Pull.
+type Pulled struct {
+	Attempt grid.AttemptID
+	Number  uint64
+	CID     grid.CID
+	Reason  grid.Reason `json:",omitempty"` // why it does not count; ReasonNone: see Problem
+	Problem string      `json:",omitempty"` // why it is not here; it may be tried again
 }
 
 // Verified answers Verify.
@@ -273,6 +307,9 @@ func (AttemptResumed) input()      {}
 func (AttemptExited) input()       {}
 func (StageProgress) input()       {}
 func (Staged) input()              {}
+func (CanSave) input()             {}
+func (Saved) input()               {}
+func (Pulled) input()              {}
 func (Verified) input()            {}
 func (PlanningChanged) input()     {}
 func (TermsChanged) input()        {}

@@ -47,10 +47,56 @@ func do(verb, value string) error {
 			return err
 		}
 		return os.WriteFile(to, text, 0o644)
+	case "chain": // a number that takes a while, and goes on from a saved state
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return err
+		}
+		return chain(n)
 	default:
 		misbehave(verb)
 	}
 	return nil
+}
+
+// chain multiplies N times, 10 ms each, and prints the result, and on stderr where it began. Its
+// state is how far it is and the number there.
+func chain(n uint64) error {
+	dir := os.Getenv("MRS_CKPT_DIR")
+	var at, value uint64
+	if text, err := os.ReadFile(dir + "/state"); err == nil {
+		first, second, _ := strings.Cut(string(text), " ")
+		at, _ = strconv.ParseUint(first, 10, 64)
+		value, _ = strconv.ParseUint(second, 10, 64)
+	}
+	os.Stderr.WriteString("from " + strconv.FormatUint(at, 10) + "\n")
+	for ; at < n; at++ {
+		if at%10 == 0 {
+			if err := save(dir, at, value, n); err != nil {
+				return err
+			}
+		}
+		value = value*6364136223846793005 + at
+		time.Sleep(10 * time.Millisecond)
+	}
+	_, err := os.Stdout.WriteString(strconv.FormatUint(value, 10) + "\n")
+	return err
+}
+
+// save writes the state if one is wanted.
+func save(dir string, at, value, n uint64) error {
+	if _, err := os.Stat(dir + "/wanted"); dir == "" || err != nil {
+		return nil
+	}
+	percent := strconv.FormatUint(100*at/n, 10)
+	if err := os.WriteFile(dir+"/percent", []byte(percent), 0o644); err != nil {
+		return err
+	}
+	text := strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10)
+	if err := os.WriteFile(dir+"/next", []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(dir+"/next", dir+"/state")
 }
 
 // misbehave takes something without end.

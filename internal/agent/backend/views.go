@@ -251,6 +251,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
+	v.Saved = savedView(t, n)
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
@@ -262,6 +263,18 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		fillEnd(&v, job, t, item)
 	}
 	return v
+}
+
+// savedView is the checkpoint that a task would go on from, nil if there is none.
+func savedView(t broker.TaskState, n names) *view.SavedView {
+	if len(t.Saved) == 0 {
+		return nil
+	}
+	last := t.Saved[0]
+	return &view.SavedView{
+		At: view.At(last.At), Number: last.Number, Site: last.Site, SiteName: n[last.Site],
+		Bytes: last.Bytes, WorkedSeconds: last.Worked.Seconds(), Percent: int(last.Percent),
+	}
 }
 
 // promiseView tells what became of the time that a task was promised, nil if there is none.

@@ -29,6 +29,7 @@ type Behaviour struct {
 	Files   map[string]string // sandbox path to content, written at the end
 	Memory  int64             // bytes it wants; beyond the limit it ends with CauseMemory immediately
 	Disk    int64             // bytes it writes; beyond the limit it ends with CauseDisk immediately
+	Save    time.Duration     // it saves its state so often, and goes on from one; 0: it does not
 	Endless bool              // prints without end: ends with CauseOutput immediately
 }
 

@@ -41,6 +41,7 @@ type process struct {
 	since     time.Time     // when it last began to run
 	before    time.Duration // what it ran before since
 	lines     int           // printed so far
+	saved     time.Duration // run time in the state that was saved last
 }
 
 // SetLease implements lrm.Control.
@@ -92,6 +93,7 @@ func (p *process) play() grid.Exit {
 	if err := p.recorder.Append(lrm.Record{Event: lrm.RecordStarted}); err != nil {
 		return grid.Exit{Cause: grid.CauseSandbox, Text: err.Error()}
 	}
+	p.goOn()
 	p.since = time.Now()
 	p.emit(lrm.Started)
 	exit, ended := p.overLimit()
@@ -136,6 +138,7 @@ func (p *process) step() (exit grid.Exit, ended bool) {
 	p.followLease()
 	if !p.frozen {
 		p.printDue()
+		p.saveDue()
 		switch limit := p.at.Limits.WallTime; {
 		case p.does.Run >= 0 && p.ran() >= p.does.Run:
 			return p.finish(), true
@@ -194,6 +197,9 @@ func (p *process) untilNext() time.Duration {
 	}
 	if limit := p.at.Limits.WallTime; limit > 0 {
 		next = min(next, limit-p.ran())
+	}
+	if p.saves() {
+		next = min(next, p.saved+p.does.Save-p.ran())
 	}
 	if p.lines < p.does.Lines {
 		next = min(next, p.lineAt(p.lines)-p.ran())

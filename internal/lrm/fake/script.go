@@ -18,6 +18,7 @@ import (
 //	put=/out/x:TEXT   leaves a file
 //	memory=BYTES      wants that much memory
 //	disk=BYTES        writes that much
+//	save=1s           saves its state so often, and goes on from one
 //	fail-start=TEXT   does not start
 //
 // Other arguments mean nothing. A value that cannot be read counts as 0.
@@ -42,6 +43,8 @@ func byArgs(a lrm.Attempt) Behaviour {
 			b.Memory = number
 		case "disk":
 			b.Disk = number
+		case "save":
+			b.Save, _ = time.ParseDuration(value)
 		case "fail-start":
 			b.FailStart = errors.New(value)
 		}

@@ -113,7 +113,8 @@ func TestLoaderVariablesStayInside(t *testing.T) {
 	evil := filepath.Join(a.Dir, "evil.so")
 	a.Task.Env = []grid.EnvVar{{Name: "LD_PRELOAD", Value: evil}}
 	r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
-	if want := "HOME LD_PRELOAD PATH PWD TMPDIR"; !strings.Contains(lrmtest.Text(t, r.Stdout), want) {
+	want := "HOME LD_PRELOAD MRS_CKPT_DIR PATH PWD TMPDIR"
+	if !strings.Contains(lrmtest.Text(t, r.Stdout), want) {
 		t.Errorf("stdout = %q, want the variables %s alone", lrmtest.Text(t, r.Stdout), want)
 	}
 	status, err := os.ReadFile(filepath.Join(a.Dir, "bwrap.json"))

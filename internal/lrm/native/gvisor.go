@@ -209,7 +209,7 @@ func (s sandbox) writeBundle() error {
 			Rlimits: s.bundleRlimits(),
 		},
 	}
-	for _, v := range environment() {
+	for _, v := range s.environment() {
 		b.Process.Env = append(b.Process.Env, v[0]+"="+v[1])
 	}
 	for _, v := range s.attempt.Task.Env {

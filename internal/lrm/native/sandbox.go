@@ -125,8 +125,9 @@ func (s sandbox) watchedProcesses() int {
 }
 
 // environment holds the variables that the command gets besides the task's.
-func environment() [][2]string {
-	return [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}}
+func (s sandbox) environment() [][2]string {
+	own := [][2]string{{"PATH", searchPath}, {"HOME", startDir}, {"TMPDIR", tempDir}}
+	return append(own, s.attempt.Variables()...)
 }
 
 // etcFiles are the files of /etc that prepare writes.
@@ -154,7 +155,7 @@ func (s sandbox) arguments() []string {
 	for _, in := range s.attempt.Inputs {
 		args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
 	}
-	for _, v := range environment() {
+	for _, v := range s.environment() {
 		args = append(args, "--setenv", v[0], v[1])
 	}
 	for _, v := range s.attempt.Task.Env {

@@ -110,6 +110,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 // job is the runner's order.
 type job struct {
 	Task        grid.Task
+	Variables   [][2]string // that the sandbox adds to the task's own
 	Module      string
 	Inputs      []lrm.Bind
 	WorkDir     string
@@ -128,7 +129,8 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	}
 	limits := at.Limits.OrDefault()
 	work := job{
-		Task: at.Task, Module: at.ModulePath, Inputs: at.Inputs, WorkDir: at.WorkDir(),
+		Task: at.Task, Variables: at.Variables(), Module: at.ModulePath, Inputs: at.Inputs,
+		WorkDir:     at.WorkDir(),
 		CacheDir:    a.config.CacheDir,
 		MemoryBytes: limits.MemoryBytes, DiskBytes: limits.DiskBytes,
 	}

@@ -66,6 +66,7 @@ func newJail(scratch string, inputs []lrm.Bind, diskBytes int64) (*jail, error) 
 		return nil, fmt.Errorf("open scratch: %w", err)
 	}
 	j := &jail{scratch: root, quota: &quota{limit: diskBytes}, open: make(map[inode]*opened)}
+	j.countState()
 	for _, in := range inputs {
 		b, err := openBind(in)
 		if err != nil {
@@ -75,6 +76,14 @@ func newJail(scratch string, inputs []lrm.Bind, diskBytes int64) (*jail, error) 
 	}
 	slices.SortStableFunc(j.binds, func(a, b bind) int { return cmp.Compare(a.name, b.name) })
 	return j, nil
+}
+
+// countState counts the saved state that was put into the scratch tree for the guest.
+func (j *jail) countState() {
+	if info, err := j.scratch.Lstat(lrm.StateFile()); err == nil && info.Mode().IsRegular() {
+		j.quota.entries++
+		j.quota.used += info.Size()
+	}
 }
 
 func openBind(in lrm.Bind) (bind, error) {

@@ -179,6 +179,9 @@ func (g *guest) config() wazero.ModuleConfig {
 		WithFSConfig(files).WithRandSource(random(g.work.Task.ID)).
 		WithWalltime(clock.walltime, sys.ClockResolution(clockTick)).
 		WithNanotime(clock.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(clock.sleep)
+	for _, v := range g.work.Variables {
+		config = config.WithEnv(v[0], v[1])
+	}
 	for _, e := range g.work.Task.Env {
 		config = config.WithEnv(e.Name, e.Value)
 	}

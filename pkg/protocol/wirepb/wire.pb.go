@@ -16,12 +16,11 @@
 package wirepb
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -63,6 +62,8 @@ type Wire struct {
 	//	*Wire_Checked
 	//	*Wire_HoldOffer
 	//	*Wire_MayStart
+	//	*Wire_Checkpointed
+	//	*Wire_Held
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -346,6 +347,24 @@ func (x *Wire) GetMayStart() *MayStart {
 	return nil
 }
 
+func (x *Wire) GetCheckpointed() *Checkpointed {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Checkpointed); ok {
+			return x.Checkpointed
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetHeld() *Held {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Held); ok {
+			return x.Held
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -454,6 +473,14 @@ type Wire_MayStart struct {
 	MayStart *MayStart `protobuf:"bytes,27,opt,name=may_start,json=mayStart,proto3,oneof"`
 }
 
+type Wire_Checkpointed struct {
+	Checkpointed *Checkpointed `protobuf:"bytes,28,opt,name=checkpointed,proto3,oneof"`
+}
+
+type Wire_Held struct {
+	Held *Held `protobuf:"bytes,29,opt,name=held,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -505,6 +532,10 @@ func (*Wire_Checked) isWire_Body() {}
 func (*Wire_HoldOffer) isWire_Body() {}
 
 func (*Wire_MayStart) isWire_Body() {}
+
+func (*Wire_Checkpointed) isWire_Body() {}
+
+func (*Wire_Held) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -1481,6 +1512,7 @@ type Spec struct {
 	Project       string                 `protobuf:"bytes,19,opt,name=project,proto3" json:"project,omitempty"`
 	Reservation   string                 `protobuf:"bytes,20,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	Overrun       uint32                 `protobuf:"varint,21,opt,name=overrun,proto3" json:"overrun,omitempty"`
+	Checkpoint    *Saving                `protobuf:"bytes,22,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1662,6 +1694,66 @@ func (x *Spec) GetOverrun() uint32 {
 	return 0
 }
 
+func (x *Spec) GetCheckpoint() *Saving {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+// Saving is left out where the site decides.
+type Saving struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`
+	EveryNs       int64                  `protobuf:"varint,2,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Saving) Reset() {
+	*x = Saving{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Saving) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Saving) ProtoMessage() {}
+
+func (x *Saving) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Saving.ProtoReflect.Descriptor instead.
+func (*Saving) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Saving) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *Saving) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
+}
+
 type Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -1672,7 +1764,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1776,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1789,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Item) GetValue() string {
@@ -1731,7 +1823,7 @@ type Parts struct {
 
 func (x *Parts) Reset() {
 	*x = Parts{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1835,7 @@ func (x *Parts) String() string {
 func (*Parts) ProtoMessage() {}
 
 func (x *Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1848,7 @@ func (x *Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parts.ProtoReflect.Descriptor instead.
 func (*Parts) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Parts) GetX() float64 {
@@ -1839,7 +1931,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1943,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1956,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Offer) GetId() uint64 {
@@ -1942,7 +2034,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2046,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2059,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Refusal) GetReason() uint32 {
@@ -2009,7 +2101,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2113,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2126,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Attempt) GetJob() string {
@@ -2070,7 +2162,7 @@ type Produced struct {
 
 func (x *Produced) Reset() {
 	*x = Produced{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2174,7 @@ func (x *Produced) String() string {
 func (*Produced) ProtoMessage() {}
 
 func (x *Produced) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2187,7 @@ func (x *Produced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Produced.ProtoReflect.Descriptor instead.
 func (*Produced) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Produced) GetPath() string {
@@ -2141,7 +2233,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2245,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2258,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Exit) GetCause() uint32 {
@@ -2238,7 +2330,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2342,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2355,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Hello) GetMinVersion() uint32 {
@@ -2365,7 +2457,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2469,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2482,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Run) GetNumber() uint64 {
@@ -2447,7 +2539,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2551,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2564,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Announce) GetJob() string {
@@ -2568,7 +2660,7 @@ type Reannounce struct {
 
 func (x *Reannounce) Reset() {
 	*x = Reannounce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2672,7 @@ func (x *Reannounce) String() string {
 func (*Reannounce) ProtoMessage() {}
 
 func (x *Reannounce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2685,7 @@ func (x *Reannounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reannounce.ProtoReflect.Descriptor instead.
 func (*Reannounce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Reannounce) GetJob() string {
@@ -2662,7 +2754,7 @@ type NeedRequirements struct {
 
 func (x *NeedRequirements) Reset() {
 	*x = NeedRequirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2766,7 @@ func (x *NeedRequirements) String() string {
 func (*NeedRequirements) ProtoMessage() {}
 
 func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2779,7 @@ func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedRequirements.ProtoReflect.Descriptor instead.
 func (*NeedRequirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NeedRequirements) GetJob() string {
@@ -2713,7 +2805,7 @@ type Requirements struct {
 
 func (x *Requirements) Reset() {
 	*x = Requirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2817,7 @@ func (x *Requirements) String() string {
 func (*Requirements) ProtoMessage() {}
 
 func (x *Requirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2830,7 @@ func (x *Requirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirements.ProtoReflect.Descriptor instead.
 func (*Requirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Requirements) GetAnnounce() *Announce {
@@ -2759,7 +2851,7 @@ type Bid struct {
 
 func (x *Bid) Reset() {
 	*x = Bid{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2863,7 @@ func (x *Bid) String() string {
 func (*Bid) ProtoMessage() {}
 
 func (x *Bid) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2876,7 @@ func (x *Bid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bid.ProtoReflect.Descriptor instead.
 func (*Bid) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Bid) GetJob() string {
@@ -2819,7 +2911,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +2923,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +2936,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Refuse) GetJob() string {
@@ -2877,7 +2969,7 @@ type Vacancy struct {
 
 func (x *Vacancy) Reset() {
 	*x = Vacancy{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +2981,7 @@ func (x *Vacancy) String() string {
 func (*Vacancy) ProtoMessage() {}
 
 func (x *Vacancy) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +2994,7 @@ func (x *Vacancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacancy.ProtoReflect.Descriptor instead.
 func (*Vacancy) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Vacancy) GetJobs() []string {
@@ -2912,18 +3004,95 @@ func (x *Vacancy) GetJobs() []string {
 	return nil
 }
 
+type Checkpoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Cid           string                 `protobuf:"bytes,2,opt,name=cid,proto3" json:"cid,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	WorkedNs      int64                  `protobuf:"varint,4,opt,name=worked_ns,json=workedNs,proto3" json:"worked_ns,omitempty"`
+	Percent       uint32                 `protobuf:"varint,5,opt,name=percent,proto3" json:"percent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkpoint) ProtoMessage() {}
+
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Checkpoint) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetCid() string {
+	if x != nil {
+		return x.Cid
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetWorkedNs() int64 {
+	if x != nil {
+		return x.WorkedNs
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetPercent() uint32 {
+	if x != nil {
+		return x.Percent
+	}
+	return 0
+}
+
 type AwardedTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Token         uint64                 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	Item          *Item                  `protobuf:"bytes,3,opt,name=item,proto3" json:"item,omitempty"`
+	Saved         []*Checkpoint          `protobuf:"bytes,4,rep,name=saved,proto3" json:"saved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AwardedTask) Reset() {
 	*x = AwardedTask{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3104,7 @@ func (x *AwardedTask) String() string {
 func (*AwardedTask) ProtoMessage() {}
 
 func (x *AwardedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3117,7 @@ func (x *AwardedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwardedTask.ProtoReflect.Descriptor instead.
 func (*AwardedTask) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AwardedTask) GetIndex() uint32 {
@@ -2972,6 +3141,13 @@ func (x *AwardedTask) GetItem() *Item {
 	return nil
 }
 
+func (x *AwardedTask) GetSaved() []*Checkpoint {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
+}
+
 type Award struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -2989,7 +3165,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3177,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3190,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Award) GetJob() string {
@@ -3094,7 +3270,7 @@ type HoldOffer struct {
 
 func (x *HoldOffer) Reset() {
 	*x = HoldOffer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3282,7 @@ func (x *HoldOffer) String() string {
 func (*HoldOffer) ProtoMessage() {}
 
 func (x *HoldOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3295,7 @@ func (x *HoldOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldOffer.ProtoReflect.Descriptor instead.
 func (*HoldOffer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HoldOffer) GetJob() string {
@@ -3174,7 +3350,7 @@ type MayStart struct {
 
 func (x *MayStart) Reset() {
 	*x = MayStart{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3362,7 @@ func (x *MayStart) String() string {
 func (*MayStart) ProtoMessage() {}
 
 func (x *MayStart) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3375,7 @@ func (x *MayStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayStart.ProtoReflect.Descriptor instead.
 func (*MayStart) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MayStart) GetRenewal() uint64 {
@@ -3226,7 +3402,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3414,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3427,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -3279,7 +3455,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3467,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3480,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -3339,7 +3515,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3527,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3540,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Clear) GetJob() string {
@@ -3400,7 +3576,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3588,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3601,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -3467,7 +3643,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3655,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3668,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Listing) GetAlso() []*Attempt {
@@ -3527,7 +3703,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3715,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3728,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -3585,7 +3761,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3773,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3786,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -3629,7 +3805,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3817,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3830,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Cancel) GetJob() string {
@@ -3679,7 +3855,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +3867,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +3880,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -3768,7 +3944,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3780,7 +3956,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3793,7 +3969,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -3833,7 +4009,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +4021,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +4034,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -3866,6 +4042,118 @@ func (x *ExitAck) GetAttempts() []*Attempt {
 		return x.Attempts
 	}
 	return nil
+}
+
+type Checkpointed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Checkpoint    *Checkpoint            `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkpointed) Reset() {
+	*x = Checkpointed{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkpointed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkpointed) ProtoMessage() {}
+
+func (x *Checkpointed) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkpointed.ProtoReflect.Descriptor instead.
+func (*Checkpointed) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Checkpointed) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Checkpointed) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+type Held struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Reason        uint32                 `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Held) Reset() {
+	*x = Held{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Held) ProtoMessage() {}
+
+func (x *Held) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Held.ProtoReflect.Descriptor instead.
+func (*Held) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *Held) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Held) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Held) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
 }
 
 // MemberRecord is a statement of the domain's key. The signature is over the
@@ -3880,7 +4168,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3892,7 +4180,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3905,7 +4193,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -3939,7 +4227,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3951,7 +4239,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3964,7 +4252,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -4027,7 +4315,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4327,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4340,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -4086,7 +4374,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4098,7 +4386,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4111,7 +4399,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4141,7 +4429,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4441,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4454,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4213,7 +4501,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4513,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4526,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4261,7 +4549,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4273,7 +4561,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4286,7 +4574,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4328,8 +4616,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xdd\n" +
-	"\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xc7\v\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -4362,7 +4649,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\achecked\x18\x19 \x01(\v2\x14.mrs.wire.v1.CheckedH\x00R\achecked\x127\n" +
 	"\n" +
 	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
-	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStartB\x06\n" +
+	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
+	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
+	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04heldB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -4450,7 +4739,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xab\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xe0\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -4476,7 +4765,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12\x18\n" +
 	"\aproject\x18\x13 \x01(\tR\aproject\x12 \n" +
 	"\vreservation\x18\x14 \x01(\tR\vreservation\x12\x18\n" +
-	"\aoverrun\x18\x15 \x01(\rR\aoverrun\"H\n" +
+	"\aoverrun\x18\x15 \x01(\rR\aoverrun\x123\n" +
+	"\n" +
+	"checkpoint\x18\x16 \x01(\v2\x13.mrs.wire.v1.SavingR\n" +
+	"checkpoint\"5\n" +
+	"\x06Saving\x12\x10\n" +
+	"\x03off\x18\x01 \x01(\bR\x03off\x12\x19\n" +
+	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +
@@ -4587,11 +4882,19 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12.\n" +
 	"\arefusal\x18\x03 \x01(\v2\x14.mrs.wire.v1.RefusalR\arefusal\"\x1d\n" +
 	"\aVacancy\x12\x12\n" +
-	"\x04jobs\x18\x01 \x03(\tR\x04jobs\"`\n" +
+	"\x04jobs\x18\x01 \x03(\tR\x04jobs\"\x83\x01\n" +
+	"\n" +
+	"Checkpoint\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
+	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1b\n" +
+	"\tworked_ns\x18\x04 \x01(\x03R\bworkedNs\x12\x18\n" +
+	"\apercent\x18\x05 \x01(\rR\apercent\"\x8f\x01\n" +
 	"\vAwardedTask\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12%\n" +
-	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\"\xa5\x02\n" +
+	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\x12-\n" +
+	"\x05saved\x18\x04 \x03(\v2\x17.mrs.wire.v1.CheckpointR\x05saved\"\xa5\x02\n" +
 	"\x05Award\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x19\n" +
 	"\boffer_id\x18\x02 \x01(\x04R\aofferId\x12%\n" +
@@ -4660,7 +4963,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\fended_ago_ns\x18\x04 \x01(\x03R\n" +
 	"endedAgoNs\";\n" +
 	"\aExitAck\x120\n" +
-	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"D\n" +
+	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"w\n" +
+	"\fCheckpointed\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x127\n" +
+	"\n" +
+	"checkpoint\x18\x02 \x01(\v2\x17.mrs.wire.v1.CheckpointR\n" +
+	"checkpoint\"f\n" +
+	"\x04Held\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"D\n" +
 	"\fMemberRecord\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
@@ -4707,145 +5019,153 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
-	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
-		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
-		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
-		(*Signed)(nil),           // 2: mrs.wire.v1.Signed
-		(*Resources)(nil),        // 3: mrs.wire.v1.Resources
-		(*Capability)(nil),       // 4: mrs.wire.v1.Capability
-		(*Weights)(nil),          // 5: mrs.wire.v1.Weights
-		(*Axis)(nil),             // 6: mrs.wire.v1.Axis
-		(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
-		(*Window)(nil),           // 8: mrs.wire.v1.Window
-		(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
-		(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
-		(*Input)(nil),            // 11: mrs.wire.v1.Input
-		(*Output)(nil),           // 12: mrs.wire.v1.Output
-		(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
-		(*Spec)(nil),             // 14: mrs.wire.v1.Spec
-		(*Item)(nil),             // 15: mrs.wire.v1.Item
-		(*Parts)(nil),            // 16: mrs.wire.v1.Parts
-		(*Offer)(nil),            // 17: mrs.wire.v1.Offer
-		(*Refusal)(nil),          // 18: mrs.wire.v1.Refusal
-		(*Attempt)(nil),          // 19: mrs.wire.v1.Attempt
-		(*Produced)(nil),         // 20: mrs.wire.v1.Produced
-		(*Exit)(nil),             // 21: mrs.wire.v1.Exit
-		(*Hello)(nil),            // 22: mrs.wire.v1.Hello
-		(*Run)(nil),              // 23: mrs.wire.v1.Run
-		(*Announce)(nil),         // 24: mrs.wire.v1.Announce
-		(*Reannounce)(nil),       // 25: mrs.wire.v1.Reannounce
-		(*NeedRequirements)(nil), // 26: mrs.wire.v1.NeedRequirements
-		(*Requirements)(nil),     // 27: mrs.wire.v1.Requirements
-		(*Bid)(nil),              // 28: mrs.wire.v1.Bid
-		(*Refuse)(nil),           // 29: mrs.wire.v1.Refuse
-		(*Vacancy)(nil),          // 30: mrs.wire.v1.Vacancy
-		(*AwardedTask)(nil),      // 31: mrs.wire.v1.AwardedTask
-		(*Award)(nil),            // 32: mrs.wire.v1.Award
-		(*HoldOffer)(nil),        // 33: mrs.wire.v1.HoldOffer
-		(*MayStart)(nil),         // 34: mrs.wire.v1.MayStart
-		(*Accepted)(nil),         // 35: mrs.wire.v1.Accepted
-		(*Declined)(nil),         // 36: mrs.wire.v1.Declined
-		(*Clear)(nil),            // 37: mrs.wire.v1.Clear
-		(*Renew)(nil),            // 38: mrs.wire.v1.Renew
-		(*Listing)(nil),          // 39: mrs.wire.v1.Listing
-		(*Lease)(nil),            // 40: mrs.wire.v1.Lease
-		(*Fence)(nil),            // 41: mrs.wire.v1.Fence
-		(*Cancel)(nil),           // 42: mrs.wire.v1.Cancel
-		(*Progress)(nil),         // 43: mrs.wire.v1.Progress
-		(*Exited)(nil),           // 44: mrs.wire.v1.Exited
-		(*ExitAck)(nil),          // 45: mrs.wire.v1.ExitAck
-		(*MemberRecord)(nil),     // 46: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),     // 47: mrs.wire.v1.SignedMember
-		(*Roster)(nil),           // 48: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),      // 49: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),       // 50: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),            // 51: mrs.wire.v1.Check
-		(*Checked)(nil),          // 52: mrs.wire.v1.Checked
-	}
-)
-
+var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
+	(*Wire)(nil),             // 0: mrs.wire.v1.Wire
+	(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
+	(*Signed)(nil),           // 2: mrs.wire.v1.Signed
+	(*Resources)(nil),        // 3: mrs.wire.v1.Resources
+	(*Capability)(nil),       // 4: mrs.wire.v1.Capability
+	(*Weights)(nil),          // 5: mrs.wire.v1.Weights
+	(*Axis)(nil),             // 6: mrs.wire.v1.Axis
+	(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
+	(*Window)(nil),           // 8: mrs.wire.v1.Window
+	(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
+	(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
+	(*Input)(nil),            // 11: mrs.wire.v1.Input
+	(*Output)(nil),           // 12: mrs.wire.v1.Output
+	(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
+	(*Spec)(nil),             // 14: mrs.wire.v1.Spec
+	(*Saving)(nil),           // 15: mrs.wire.v1.Saving
+	(*Item)(nil),             // 16: mrs.wire.v1.Item
+	(*Parts)(nil),            // 17: mrs.wire.v1.Parts
+	(*Offer)(nil),            // 18: mrs.wire.v1.Offer
+	(*Refusal)(nil),          // 19: mrs.wire.v1.Refusal
+	(*Attempt)(nil),          // 20: mrs.wire.v1.Attempt
+	(*Produced)(nil),         // 21: mrs.wire.v1.Produced
+	(*Exit)(nil),             // 22: mrs.wire.v1.Exit
+	(*Hello)(nil),            // 23: mrs.wire.v1.Hello
+	(*Run)(nil),              // 24: mrs.wire.v1.Run
+	(*Announce)(nil),         // 25: mrs.wire.v1.Announce
+	(*Reannounce)(nil),       // 26: mrs.wire.v1.Reannounce
+	(*NeedRequirements)(nil), // 27: mrs.wire.v1.NeedRequirements
+	(*Requirements)(nil),     // 28: mrs.wire.v1.Requirements
+	(*Bid)(nil),              // 29: mrs.wire.v1.Bid
+	(*Refuse)(nil),           // 30: mrs.wire.v1.Refuse
+	(*Vacancy)(nil),          // 31: mrs.wire.v1.Vacancy
+	(*Checkpoint)(nil),       // 32: mrs.wire.v1.Checkpoint
+	(*AwardedTask)(nil),      // 33: mrs.wire.v1.AwardedTask
+	(*Award)(nil),            // 34: mrs.wire.v1.Award
+	(*HoldOffer)(nil),        // 35: mrs.wire.v1.HoldOffer
+	(*MayStart)(nil),         // 36: mrs.wire.v1.MayStart
+	(*Accepted)(nil),         // 37: mrs.wire.v1.Accepted
+	(*Declined)(nil),         // 38: mrs.wire.v1.Declined
+	(*Clear)(nil),            // 39: mrs.wire.v1.Clear
+	(*Renew)(nil),            // 40: mrs.wire.v1.Renew
+	(*Listing)(nil),          // 41: mrs.wire.v1.Listing
+	(*Lease)(nil),            // 42: mrs.wire.v1.Lease
+	(*Fence)(nil),            // 43: mrs.wire.v1.Fence
+	(*Cancel)(nil),           // 44: mrs.wire.v1.Cancel
+	(*Progress)(nil),         // 45: mrs.wire.v1.Progress
+	(*Exited)(nil),           // 46: mrs.wire.v1.Exited
+	(*ExitAck)(nil),          // 47: mrs.wire.v1.ExitAck
+	(*Checkpointed)(nil),     // 48: mrs.wire.v1.Checkpointed
+	(*Held)(nil),             // 49: mrs.wire.v1.Held
+	(*MemberRecord)(nil),     // 50: mrs.wire.v1.MemberRecord
+	(*SignedMember)(nil),     // 51: mrs.wire.v1.SignedMember
+	(*Roster)(nil),           // 52: mrs.wire.v1.Roster
+	(*JoinRequest)(nil),      // 53: mrs.wire.v1.JoinRequest
+	(*JoinAnswer)(nil),       // 54: mrs.wire.v1.JoinAnswer
+	(*Check)(nil),            // 55: mrs.wire.v1.Check
+	(*Checked)(nil),          // 56: mrs.wire.v1.Checked
+}
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
-	22, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	24, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	25, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	26, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	27, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	28, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	29, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	30, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	32, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	35, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	36, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	37, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	38, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	40, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	41, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	42, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	43, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	44, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	45, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	48, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	49, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	50, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	51, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	52, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
-	33, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
-	34, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
-	3,  // 26: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 27: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 28: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 29: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 30: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 31: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 32: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 33: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 34: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 35: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 36: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 37: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 38: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 39: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	11, // 40: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 41: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	16, // 42: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	20, // 43: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	20, // 44: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	20, // 45: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 46: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	23, // 47: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	23, // 48: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 49: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	24, // 50: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	17, // 51: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	18, // 52: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	15, // 53: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	14, // 54: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	31, // 55: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	19, // 56: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 57: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 58: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	18, // 59: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	17, // 60: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	19, // 61: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	39, // 62: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	19, // 63: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	19, // 64: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	19, // 65: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	19, // 66: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 67: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	19, // 68: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	19, // 69: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	21, // 70: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	19, // 71: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	46, // 72: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	46, // 73: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	23, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
+	25, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	26, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	27, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	28, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	29, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	30, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	31, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	34, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	37, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	38, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	39, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	40, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	42, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	43, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	44, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	52, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	53, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	54, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	55, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	56, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
+	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
+	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
+	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
+	3,  // 28: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 29: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 30: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 31: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 32: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 33: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 34: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 35: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 36: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 37: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 38: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 39: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 40: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 41: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 42: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 43: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 44: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 45: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 46: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 47: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 48: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 49: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 50: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 51: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 52: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 53: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 54: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 55: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 56: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 57: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 58: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 59: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 60: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 61: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 62: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 63: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 64: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 65: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 66: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 67: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 68: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 69: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 70: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 71: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 72: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 73: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 74: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 75: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 76: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 77: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 78: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	50, // 79: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	50, // 80: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -4880,19 +5200,21 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Checked)(nil),
 		(*Wire_HoldOffer)(nil),
 		(*Wire_MayStart)(nil),
+		(*Wire_Checkpointed)(nil),
+		(*Wire_Held)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[24].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[32].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[33].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[26].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[34].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

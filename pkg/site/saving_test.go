@@ -1,0 +1,219 @@
+package site
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+func every(d time.Duration) func(*grid.Spec) {
+	return func(s *grid.Spec) { s.Checkpoint.Every = d }
+}
+
+// saving brings one attempt to run whose program saves its state.
+func (r *rig) saving(change ...func(*grid.Spec)) grid.AttemptID {
+	r.t.Helper()
+	id := r.accepted(job1, alice, 1, change...)[0]
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
+	r.step(step.Staged{Attempt: id})
+	r.step(step.AttemptStarted{Attempt: id})
+	r.step(step.CanSave{Attempt: id})
+	return id
+}
+
+func taken(n uint64) grid.Checkpoint {
+	return grid.Checkpoint{Number: n, CID: grid.CID(fmt.Sprintf("bsaved%d", n)), Bytes: 100}
+}
+
+// wantSave wants a checkpoint of this number to be asked for after so long, and not before.
+func (r *rig) wantSave(after time.Duration, number uint64) {
+	r.t.Helper()
+	if early := only[step.Save](r.advance(after - 1)); len(early) > 0 {
+		r.t.Fatalf("asks for %+v too early", early)
+	}
+	got := only[step.Save](r.advance(1))
+	if len(got) != 1 || got[0].Number != number {
+		r.t.Fatalf("after %s asks for %+v, want number %d", after, got, number)
+	}
+}
+
+// A checkpoint is asked for, told of until it is answered, and the next comes an interval after it.
+func TestLifeOfACheckpoint(t *testing.T) {
+	r := newRig(t)
+	id := r.saving(every(20 * time.Second))
+	r.wantSave(20*time.Second, 1)
+	r.advance(time.Second) // the program and the disk take that long
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(1), Age: 500 * time.Millisecond})
+	told := one[protocol.Checkpointed](r, alice)
+	want := taken(1)
+	want.Worked = 20500 * time.Millisecond
+	if told.Attempt != id || told.Checkpoint != want {
+		t.Errorf("tells of %+v, want %+v", told, want)
+	}
+	var at []time.Duration
+	for i := range 16 {
+		if again := sent[protocol.Checkpointed](r.advance(time.Second), alice); len(again) > 0 {
+			at = append(at, time.Duration(i+1))
+		}
+	}
+	if got := fmt.Sprint(at); got != "[2ns 6ns 14ns]" {
+		t.Errorf("tells again after %s s", got)
+	}
+	if len(only[step.Save](r.out)) > 0 {
+		t.Error("asks for the next one before the first is answered")
+	}
+	r.receive(alice, protocol.Held{Attempt: id, Number: 1})
+	r.wantSave(3*time.Second, 2) // 1 and 16 are over
+}
+
+// What the site holds of an attempt are the last two that count.
+func TestOldCheckpointsAreLetGo(t *testing.T) {
+	r := newRig(t)
+	id := r.saving(every(time.Second))
+	var gone []step.LetGo
+	for n := uint64(1); n <= 4; n++ {
+		r.wantSave(time.Second, n)
+		r.step(step.Saved{Attempt: id, Checkpoint: taken(n)})
+		gone = append(gone, only[step.LetGo](r.receive(alice, protocol.Held{Attempt: id, Number: n}))...)
+	}
+	want := fmt.Sprintf("[{%s [bsaved1]} {%s [bsaved2]}]", id, id)
+	if got := fmt.Sprint(gone); got != want {
+		t.Errorf("let go: %s, want %s", got, want)
+	}
+	r.wantSave(time.Second, 5)
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(5)})
+	r.receive(alice, protocol.Held{Attempt: id, Number: 5, Reason: grid.ReasonSavedForeign})
+	if got := only[step.LetGo](r.out); len(got) != 1 || got[0].CIDs[0] != "bsaved5" {
+		t.Errorf("refused, and let go: %+v", got)
+	}
+	r.reported(eventSavedRefused)
+	r.wantSave(time.Second, 6)
+}
+
+// Frozen time is no run time.
+func TestFrozenTimeIsNotSaved(t *testing.T) {
+	r := newRig(t)
+	id := r.saving(every(time.Minute))
+	r.advance(10 * time.Second)
+	r.step(step.AttemptFrozen{Attempt: id})
+	r.advance(30 * time.Second)
+	r.step(step.AttemptResumed{Attempt: id})
+	r.wantSave(20*time.Second, 1)
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(1)})
+	if got := one[protocol.Checkpointed](r, alice).Checkpoint.Worked; got != 30*time.Second {
+		t.Errorf("run time %s, want 30s", got)
+	}
+}
+
+// An attempt goes on from what it was awarded with; its own checkpoints come after those.
+func TestAnAttemptGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.receive(alice, announcement(job1, alice, every(10*time.Second)))
+	msg := award(job1, one[protocol.Bid](r, alice).Offer, 1, 7, every(10*time.Second))
+	before, latest := taken(3), taken(5)
+	before.Worked, latest.Worked = time.Minute, 2*time.Minute
+	msg.Tasks[0].Saved = []grid.Checkpoint{latest, before}
+	r.receive(alice, msg)
+	id := one[protocol.Accepted](r, alice).Attempts[0]
+	stage := only[step.Stage](r.out)[0]
+	task := msg.Spec.Expand(job1, 0, grid.Item{})
+	if fmt.Sprint(stage.Saved) != fmt.Sprint(msg.Tasks[0].Saved) || stage.Work != task.WorkDigest() {
+		t.Fatalf("stages %+v", stage)
+	}
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
+	r.step(step.Staged{Attempt: id, Saved: 3, Refused: []step.RefusedCheckpoint{
+		{Number: 5, Reason: grid.ReasonSavedDamaged},
+	}})
+	r.reported(eventSavedRefused)
+	r.reported(eventGoesOn)
+	r.step(step.AttemptStarted{Attempt: id})
+	r.step(step.CanSave{Attempt: id})
+	r.wantSave(10*time.Second, 6)
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(6)})
+	if got := one[protocol.Checkpointed](r, alice).Checkpoint; got.Worked != 70*time.Second {
+		t.Errorf("run time %s, want 1m10s", got.Worked)
+	}
+}
+
+// A promised attempt that a restart finds is staged with its checkpoints, and one that asks for
+// none without.
+func TestCheckpointsOutliveARestart(t *testing.T) {
+	f := attemptFact{
+		Attempt: attemptID(job1, 0, 1), Submitter: alice, Phase: factAccepted, Task: &grid.Task{},
+		Saved: []grid.Checkpoint{taken(1), taken(2)},
+	}
+	if err := f.validate(f.Attempt.String()); err == nil {
+		t.Error("checkpoints in the wrong order are taken")
+	}
+	a := attempt{saving: newSaving([]grid.Checkpoint{taken(2), taken(1)})}
+	if e := a.stage(alice); len(e.Saved) != 2 || e.Work == "" {
+		t.Errorf("stages %+v", e)
+	}
+	a.task.Checkpoint.Off = true
+	if e := a.stage(alice); e.Saved != nil || e.Work != "" {
+		t.Errorf("off: stages %+v", e)
+	}
+}
+
+// Nothing is taken of jobs that want none, of attempts that have ended, or twice.
+func TestWhatIsNotSaved(t *testing.T) {
+	r := newRig(t)
+	r.saving(func(s *grid.Spec) { s.Checkpoint.Off = true })
+	if got := only[step.Save](r.advance(50 * time.Minute)); len(got) > 0 {
+		t.Errorf("off: %+v", got)
+	}
+	r = newRig(t)
+	id := r.saving(every(10 * time.Second))
+	r.wantSave(10*time.Second, 1)
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(7)})
+	r.reported(eventStale)
+	r.step(step.Saved{Attempt: id, Checkpoint: taken(1), Problem: "no space"})
+	r.reported(eventSaveFailed)
+	r.wantSave(10*time.Second, 2)
+	r.receive(bob, protocol.Held{Attempt: id, Number: 2})
+	r.reported(eventNotSubmitter)
+	r.receive(alice, protocol.Held{Attempt: id, Number: 2})
+	r.reported(eventStale)
+	r.exited(id)
+	if got := only[step.Save](r.advance(time.Minute)); len(got) > 0 {
+		t.Errorf("after its end: %+v", got)
+	}
+	for key := range r.timers {
+		if key.Name == timerSave {
+			t.Errorf("timer %+v is set", key)
+		}
+	}
+}
+
+// By itself a site saves as often as costs least at its own rate of failures, within limits.
+func TestIntervalsFollowTheSite(t *testing.T) {
+	for _, c := range []struct {
+		hour float64 // probability of staying for one
+		cost time.Duration
+		want time.Duration
+	}{
+		{0, time.Second, 10 * time.Second},                     // lost within a minute
+		{math.Exp(-1), 0, 84 * time.Second},                    // MTBF 1 h, cost not measured: 1 s
+		{math.Exp(-1), 10 * time.Second, 262 * time.Second},    // sqrt(2*10*3600) = 268 s, corrected
+		{math.Exp(-1. / 168), time.Second, 1099 * time.Second}, // a week
+		{1, time.Second, 2276 * time.Second},                   // never: a month
+		{1, time.Hour, mostInterval},
+		{math.Exp(-1), time.Millisecond, 10 * time.Second},
+	} {
+		got := bestInterval(c.cost, mtbf(c.hour))
+		if (got - c.want).Abs() > time.Second+c.want/100 {
+			t.Errorf("stays for an hour with %v, cost %s: every %s, want %s; MTBF %s",
+				c.hour, c.cost, got, c.want, mtbf(c.hour))
+		}
+	}
+	r, a := newRig(t), &attempt{}
+	a.task.Checkpoint.Every = 3 * time.Second
+	if got := r.m.saveInterval(a); got != 3*time.Second {
+		t.Errorf("asked for: every %s", got)
+	}
+}

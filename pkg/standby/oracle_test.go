@@ -3,6 +3,7 @@ package standby
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -86,13 +87,18 @@ func (w *world) lost() (tasks []int) {
 	return tasks
 }
 
-// verdict lists what a run has shown against the promise; empty if it was kept. With the
-// safeguards in, no member may have ended by a panic or broken an invariant, too.
-func (w *world) verdict() []string {
-	found := w.oracle.doubled
+// broken lists what was doubled or lost in a run; empty if the promise was kept.
+func (w *world) broken() []string {
+	found := slices.Clone(w.oracle.doubled)
 	if lost := w.lost(); len(lost) > 0 {
 		found = append(found, fmt.Sprintf("tasks %v are lost", lost))
 	}
+	return found
+}
+
+// verdict is broken, and the invariants of members that did not hold.
+func (w *world) verdict() []string {
+	found := w.broken()
 	for _, m := range w.members {
 		if m.problem != nil {
 			found = append(found, fmt.Sprintf("%s: %v", m.name, m.problem))

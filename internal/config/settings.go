@@ -176,8 +176,12 @@ func placingSettings() []setting[Agent] {
 	return []setting[Agent]{
 		key("placing.choice", "which offer is taken: the nearest, or by chance among the nearest eight",
 			func(a *Agent) *string { return &a.Placing.Choice }, asWord(choiceNearest, ChoiceSoftMin)),
-		key("placing.failover", "site on which failed tasks go on: lowest risk, or lowest fault index",
-			func(a *Agent) *string { return &a.Placing.Failover }, asWord(failoverRisk, FailoverFIBR)),
+		key(
+			"placing.failover",
+			"site on which failed tasks go on: lowest risk, or lowest fault index",
+			func(a *Agent) *string { return &a.Placing.Failover },
+			asWord(failoverRisk, FailoverFIBR),
+		),
 		key("placing.replies", "answers asked for in a mesh of hundreds of sites; 0 = all",
 			func(a *Agent) *int { return &a.Placing.Replies }, asCount[int]("number")),
 		key("placing.policy", "what availability does to your jobs, beyond its share in distance",

@@ -202,13 +202,13 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"container: x":           "job.yaml:1: container: not supported by this version",
 
 		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: want a text",
-		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off or every 5m, have \"on\"; " +
-			"write auto, off or every 5m",
-		"wasm: w\ncheckpoint: every 10ms": "job.yaml:2: checkpoint: want an interval of 1s to 24h0m0s, " +
-			"have 10ms",
+		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off or every 5m, " +
+			"have \"on\"; write auto, off or every 5m",
+		"wasm: w\ncheckpoint: every 10ms": "job.yaml:2: checkpoint: want an interval of 1s " +
+			"to 24h0m0s, have 10ms",
 
-		"wasm: w\ncount: 2\nsplit: never\ncheckpoint: every 5m": "job.yaml:4: checkpoint: the parts " +
-			"of a split job run together",
+		"wasm: w\ncount: 2\nsplit: never\ncheckpoint: every 5m": "job.yaml:4: checkpoint: the " +
+			"parts of a split job run together",
 
 		"wasm: w\nreplicas: 2":            "replicas: not supported",
 		"wasm: w\nagreement: 2":           "agreement: not supported",

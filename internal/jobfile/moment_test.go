@@ -397,11 +397,13 @@ func TestMistakesInPlacing(t *testing.T) {
 			"deadline is promised by one site",
 		"wasm: w\nretries: 101": "retries: want a whole number from 0 to 100, have \"101\"; " +
 			"write it like 10",
-		"wasm: w\nretries: -1":                         "retries: want a whole number from 0 to 100",
-		"wasm: w\nmax-failures: 0":                     "max-failures: want a whole number from 1 to",
-		"wasm: w\nmax-failures: 5 %":                   "max-failures: want a whole number from 1 to",
-		"wasm: w\nsplit: never\nretries: 1":            "retries: the parts of a split job run together",
-		"reserve: 2h\nstart: {at: 14:00}\nretries: 1":  "retries: a reservation only holds capacity",
+		"wasm: w\nretries: -1":       "retries: want a whole number from 0 to 100",
+		"wasm: w\nmax-failures: 0":   "max-failures: want a whole number from 1 to",
+		"wasm: w\nmax-failures: 5 %": "max-failures: want a whole number from 1 to",
+		"wasm: w\nsplit: never\nretries: 1": "retries: the parts of " +
+			"a split job run together",
+		"reserve: 2h\nstart: {at: 14:00}\nretries: 1": "retries: a reservation " +
+			"only holds capacity",
 		"wasm: w\nproject: " + strings.Repeat("x", 65): "project: want at most 64 bytes",
 		"reserve: 2h": "job.yaml:1: start.at: a reservation needs " +
 			"its start; add start: {at: 14:00}",

@@ -89,7 +89,8 @@ func topKeys() []string {
 	return append([]string{
 		"name", "wasm", "command", "args", "env", "inputs", "outputs", "resources", "os",
 		"arch", "runtime", "limit",
-		"start", "deadline", "items", "count", "retries", "max-failures", "ttl", "unattended", "map",
+		"start", "deadline", "items", "count", "retries", "max-failures", "ttl",
+		"unattended", "map",
 	}, placingKeys()...)
 }
 

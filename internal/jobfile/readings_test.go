@@ -220,8 +220,8 @@ func TestCheckpointRules(t *testing.T) {
 		}
 	}
 	job := grid.Job{Count: 1, TTL: time.Second, Spec: grid.Spec{
-		Kind: grid.KindCommand, Args: []string{"x"}, Runtime: time.Minute, Weights: grid.DefaultWeights(),
-		Checkpoint: grid.Saving{Every: 5 * time.Minute},
+		Kind: grid.KindCommand, Args: []string{"x"}, Runtime: time.Minute,
+		Weights: grid.DefaultWeights(), Checkpoint: grid.Saving{Every: 5 * time.Minute},
 	}}
 	if d := jobfile.Format(job); d.Checkpoint != "every 5m0s" {
 		t.Errorf("written as %q", d.Checkpoint)

@@ -102,7 +102,9 @@ func TestAStateThatIsNone(t *testing.T) {
 		"a link": func(dir string) error {
 			return os.Symlink(outside, filepath.Join(dir, "state"))
 		},
-		"a directory":   func(dir string) error { return os.Mkdir(filepath.Join(dir, "state"), 0o700) },
+		"a directory": func(dir string) error {
+			return os.Mkdir(filepath.Join(dir, "state"), 0o700)
+		},
 		"no directory":  os.Remove,
 		"a linked home": func(dir string) error { return os.Rename(dir, dir+"2") },
 	} {

@@ -252,16 +252,37 @@ func (g *grouped) phases() (phases []grid.Phase) {
 	return phases
 }
 
+// begins submits a job of so many tasks, each as long, when the sites know each other.
+func (g *grouped) begins(tasks uint32, run time.Duration) {
+	g.t.Helper()
+	g.run(2 * time.Second)
+	job := pacedJob("render", run)
+	job.Count = tasks
+	g.submit(g.owner, job)
+}
+
+// wantDone checks that all tasks are done, after so many attempts of which no two of one task ran
+// at the same time.
+func (g *grouped) wantDone(attempts int) {
+	g.t.Helper()
+	for i, phase := range g.phases() {
+		if phase != grid.PhaseDone {
+			g.t.Errorf("task %d is %v", i, phase)
+		}
+	}
+	if len(g.begun) != attempts || len(g.doubled) > 0 {
+		g.t.Errorf("%d attempts, want %d: %v; doubled %v",
+			len(g.begun), attempts, g.begun, g.doubled)
+	}
+}
+
 // An agent dies in the middle of a job, with its site. If it acted, another member goes on: tasks
 // that run elsewhere are neither started again nor lost, those of the dead site move. A new
 // member takes its place.
 func TestStandbysGoOnWithTheJobs(t *testing.T) {
 	for _, owner := range []bool{true, false} {
 		g := newGrouped(t, 5, 3)
-		g.run(2 * time.Second)
-		job := pacedJob("render", 6*time.Second)
-		job.Count = 9
-		g.submit(g.owner, job)
+		g.begins(9, 6*time.Second)
 		g.run(4 * time.Second)
 		dead := g.acting()
 		if !owner { // a standby dies instead
@@ -289,20 +310,10 @@ func TestStandbysGoOnWithTheJobs(t *testing.T) {
 		if conf := g.members[3].group.Members(); !slices.Equal(conf.Voters, voters) {
 			t.Errorf("the new member knows %+v, want the voters %v", conf, voters)
 		}
-		for i, phase := range g.phases() {
-			if phase != grid.PhaseDone {
-				t.Errorf("task %d is %v", i, phase)
-			}
-		}
+		g.wantDone(9 + count(moved))
 		table := g.acting().disk.Table.All()
 		if !slices.EqualFunc(table, g.members[3].disk.Table.All(), sameFact) {
 			t.Errorf("the new member's table is not that of %s", g.acting().site)
-		}
-		if want := 9 + count(moved); len(g.begun) != want {
-			t.Errorf("%d attempts, want %d: %v", len(g.begun), want, g.begun)
-		}
-		if len(g.doubled) > 0 {
-			t.Errorf("doubled: %v", g.doubled)
 		}
 		boots := 0
 		for _, m := range g.members {
@@ -331,10 +342,7 @@ func count(set map[grid.TaskID]bool) (n int) {
 // The lead is handed over in the middle of a job: nobody notices.
 func TestTheLeadIsHandedOver(t *testing.T) {
 	g := newGrouped(t, 4, 3)
-	g.run(2 * time.Second)
-	job := pacedJob("render", 5*time.Second)
-	job.Count = 6
-	g.submit(g.owner, job)
+	g.begins(6, 5*time.Second)
 	g.run(3 * time.Second)
 	old := g.acting()
 	next := g.members[(slices.Index(g.members, old)+1)%len(g.members)]
@@ -344,14 +352,7 @@ func TestTheLeadIsHandedOver(t *testing.T) {
 		t.Fatalf("%v acts", g.acting())
 	}
 	g.run(30 * time.Second)
-	for i, phase := range g.phases() {
-		if phase != grid.PhaseDone {
-			t.Errorf("task %d is %v", i, phase)
-		}
-	}
-	if len(g.begun) != 6 || len(g.doubled) > 0 {
-		t.Errorf("attempts %v, doubled %v", g.begun, g.doubled)
-	}
+	g.wantDone(6)
 	if _, term := next.group.Leader(); term != next.term {
 		t.Errorf("term %d, the broker's is %d", term, next.term)
 	}
@@ -361,18 +362,8 @@ func TestTheLeadIsHandedOver(t *testing.T) {
 // A group of one is the broker as it was: the same tasks at the same sites.
 func TestAGroupOfOneDoesWhatABrokerDoes(t *testing.T) {
 	g := newGrouped(t, 4, 1)
-	g.run(2 * time.Second)
-	job := pacedJob("render", 5*time.Second)
-	job.Count = 6
-	g.submit(g.owner, job)
+	g.begins(6, 5*time.Second)
 	g.run(30 * time.Second)
-	for i, phase := range g.phases() {
-		if phase != grid.PhaseDone {
-			t.Errorf("task %d is %v", i, phase)
-		}
-	}
-	if len(g.begun) != 6 || len(g.doubled) > 0 {
-		t.Errorf("attempts %v, doubled %v", g.begun, g.doubled)
-	}
+	g.wantDone(6)
 	g.end()
 }

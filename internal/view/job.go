@@ -170,7 +170,7 @@ type TaskView struct {
 	// what became of the time that it was promised
 	Promise  *PromiseView  `json:"promise,omitempty"`
 	Progress *Progress     `json:"progress,omitempty"` // of staging
-	Saved    *SavedView    `json:"saved,omitempty"`    // the state that another site would go on from
+	Saved    *SavedView    `json:"saved,omitempty"`    // from which another site would go on
 	Code     *int          `json:"code,omitempty"`     // once ended
 	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
 	Text     string        `json:"text,omitempty"`     // what a person should know

@@ -75,7 +75,8 @@ func TestACheckpointCountsWhenItIsHere(t *testing.T) {
 			}
 		}
 	}
-	if to, held := one[protocol.Held](t, b.last); to != "a" || held.Number != 1 || held.Reason != 0 {
+	to, held := one[protocol.Held](t, b.last)
+	if to != "a" || held.Number != 1 || held.Reason != 0 {
 		t.Errorf("%+v to %s", held, to)
 	}
 	b.wantSaved(id, 1)
@@ -169,9 +170,10 @@ func TestATaskMovesWithItsCheckpoints(t *testing.T) {
 		}
 		b.hear("a", protocol.Exited{Attempt: at, Exit: grid.Exit{Cause: grid.CauseSiteRestart}})
 		b.wantSaved(id, 2, 1)
-		if src := b.m.asked(id).req.Sources; fmt.Sprint(src[len(src)-1].Holders, src[len(src)-1].CID) !=
-			"[submitter a]bsaved2" {
-			t.Errorf("asks for %+v", src)
+		sources := b.m.asked(id).req.Sources
+		last := sources[len(sources)-1]
+		if fmt.Sprint(last.Holders, last.CID) != "[submitter a]bsaved2" {
+			t.Errorf("asks for %+v", sources)
 		}
 		if _, awards := sent[protocol.Award](b.last); len(awards) == 0 {
 			b.pass(time.Second)

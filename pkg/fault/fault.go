@@ -96,7 +96,7 @@ type Order uint8
 // The orders.
 const (
 	OrderRisk  Order = iota // (Risk in hundredths, index, distance, site); the default
-	OrderIndex              // FIBR: (index, z, distance, site): what has failed least, then what will
+	OrderIndex              // FIBR: (index, z, distance, site): what has failed least, then z
 	OrderPaper              // (index, distance, site)
 )
 

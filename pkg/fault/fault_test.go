@@ -40,7 +40,8 @@ func TestOrders(t *testing.T) {
 			t.Errorf("order %d: least = %q, %v, want %q", order, least, ok, want[0])
 		}
 		if least, ok := Least(ranked, among(want[:5]...)); !ok || least != want[5] {
-			t.Errorf("order %d: the last site is still better than none, have %q, %v", order, least, ok)
+			t.Errorf("order %d: the last site is still better than none, have %q, %v",
+				order, least, ok)
 		}
 	}
 	if site, ok := Least(candidates[:1], among("failed")); ok {
@@ -70,7 +71,8 @@ func TestRisk(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		index, z := rapid.Int64Range(0, 1<<40).Draw(t, "index"), rapid.Float64Range(0, 1).Draw(t, "z")
+		index := rapid.Int64Range(0, 1<<40).Draw(t, "index")
+		z := rapid.Float64Range(0, 1).Draw(t, "z")
 		risk := Risk(index, z)
 		if risk < z-1e-12 || risk > 1 || Risk(index+1, z) < risk {
 			t.Fatalf("Risk(%d, %v) = %v: at least z, at most 1, and not lower with a fault more",

@@ -124,8 +124,9 @@ func ParseSaving(text string) (Saving, error) {
 	}
 	every, err := ParseSpan(strings.TrimSpace(span))
 	if err != nil {
-		return Saving{}, invalidf("checkpoint: want a number with a unit (s, m, h) after every, have %q",
-			span)
+		return Saving{}, invalidf(
+			"checkpoint: want a number with a unit (s, m, h) after every, have %q", span,
+		)
 	}
 	s := Saving{Every: every}
 	if every == 0 { // it is not the same as auto

@@ -97,7 +97,8 @@ func TestWorkDigestNamesTheWork(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"kind":   func(s *Spec) { s.Kind = KindCommand },
 		"module": func(s *Spec) { s.Module.CID = "bafyother" },
-		"args":   func(s *Spec) { s.Args = []string{"a", ""} }, "env": func(s *Spec) { s.Env = nil },
+		"args":   func(s *Spec) { s.Args = []string{"a", ""} },
+		"env":    func(s *Spec) { s.Env = nil },
 		"inputs": func(s *Spec) { s.Inputs = []Input{{Path: "/in", CID: "bafyother"}} },
 	} {
 		if digest(change, 0) == same {
@@ -123,7 +124,8 @@ func TestParseSaving(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "on", "every", "every ", "5m", "every 0s", "every 10ms", "every 25h", "every -5m", "every x",
+		"", "on", "every", "every ", "5m", "every 0s", "every 10ms", "every 25h", "every -5m",
+		"every x",
 	} {
 		if got, err := ParseSaving(text); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: %+v, %v", text, got, err)

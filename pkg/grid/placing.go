@@ -87,7 +87,9 @@ func (j Job) validateRetries() error {
 	case j.Retries > MaxRetries:
 		return invalidf("retries: want at most %d, have %d", MaxRetries, j.Retries)
 	case j.Retries > 0 && j.Split != SplitNone:
-		return invalidf("retries: the parts of a split job run together, and none of them again alone")
+		return invalidf(
+			"retries: the parts of a split job run together, and none of them again alone",
+		)
 	case j.Spec.Kind == KindReservation && (j.Retries > 0 || j.MaxFailures > 0):
 		return invalidf("retries, max-failures: a reservation runs nothing that could fail")
 	case j.MaxFailures > MaxTasks:

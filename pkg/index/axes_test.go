@@ -154,10 +154,12 @@ func TestBehindNamesTheWorstAxis(t *testing.T) {
 		Axes: []grid.Axis{{Dimension: grid.DataMoved, Weight: 1}, {Dimension: grid.Price, Weight: 4}},
 	}
 	nearest := grid.Parts{
-		Y: 1, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 1, Known: true}}, Distance: 2,
+		Y: 1, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 1, Known: true}},
+		Distance: 2,
 	}
 	p := grid.Parts{
-		Y: 2, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 2, Known: true}}, Distance: 4,
+		Y: 2, Further: []grid.Coordinate{{Dimension: grid.Price, Value: 2, Known: true}},
+		Distance: 4,
 	}
 	want := Lag{Dimension: grid.Price, Value: 2, Nearest: 1}
 	if diff := cmp.Diff(want, Behind(p, nearest, req)); diff != "" {

@@ -62,8 +62,8 @@ func firstError(errs ...error) error {
 // others are for the site's.
 func ForBroker(msg Message) bool {
 	switch msg.(type) {
-	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress, Exited,
-		Checkpointed:
+	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
+		Exited, Checkpointed:
 		return true
 	default:
 		return false

@@ -12,7 +12,8 @@ import (
 
 func testSeal() Seal {
 	return Seal{
-		Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3, Number: 4, Work: "w", Bytes: 5,
+		Task: grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: 7}, Token: 3, Number: 4, Work: "w",
+		Bytes: 5,
 	}
 }
 
@@ -23,9 +24,10 @@ func TestASealIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := rapid.SliceOfN(rapid.Byte(), 0, 2*MaxSealBytes).Draw(t, "state")
 		want := Seal{
-			Task:  grid.TaskID{Job: drawJob(t), Index: rapid.Uint32().Draw(t, "index")},
-			Token: grid.Token(rapid.Uint64().Draw(t, "token")), Number: rapid.Uint64().Draw(t, "number"),
-			Work: rapid.StringMatching("[0-9a-f]{64}").Draw(t, "work"), Bytes: int64(len(state)),
+			Task:   grid.TaskID{Job: drawJob(t), Index: rapid.Uint32().Draw(t, "index")},
+			Token:  grid.Token(rapid.Uint64().Draw(t, "token")),
+			Number: rapid.Uint64().Draw(t, "number"),
+			Work:   rapid.StringMatching("[0-9a-f]{64}").Draw(t, "work"), Bytes: int64(len(state)),
 		}
 		all, err := AppendSeal(bytes.Clone(state), want)
 		if err != nil {
@@ -51,7 +53,8 @@ func TestASealThatIsNone(t *testing.T) {
 	}
 	long := testSeal()
 	long.Work = string(make([]byte, MaxSealBytes))
-	if got, err := AppendSeal([]byte("state"), long); !errors.Is(err, ErrTooLarge) || len(got) != 5 {
+	got, err := AppendSeal([]byte("state"), long)
+	if !errors.Is(err, ErrTooLarge) || len(got) != 5 {
 		t.Errorf("a seal too long: %q, %v", got, err)
 	}
 	change := func(at int) []byte {
@@ -97,7 +100,8 @@ func FuzzReadSeal(f *testing.F) {
 	f.Add(all, int64(len(all)))
 	f.Add([]byte(sealMark), int64(0))
 	f.Fuzz(func(t *testing.T, tail []byte, total int64) {
-		if s, err := ReadSeal(tail, total); err == nil && (s.Bytes < 0 || s.Bytes > total) && total >= 0 {
+		s, err := ReadSeal(tail, total)
+		if err == nil && (s.Bytes < 0 || s.Bytes > total) && total >= 0 {
 			t.Errorf("%d bytes of %d", s.Bytes, total)
 		}
 	})

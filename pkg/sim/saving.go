@@ -134,7 +134,8 @@ func (h *host) choose(e step.Stage) (result step.Staged, in []grid.Input) {
 			h.bases[e.Attempt] = h.world.states[c.CID].worked
 			return result, []grid.Input{{CID: c.CID, Bytes: c.Bytes}}
 		}
-		result.Refused = append(result.Refused, step.RefusedCheckpoint{Number: c.Number, Reason: why})
+		refused := step.RefusedCheckpoint{Number: c.Number, Reason: why}
+		result.Refused = append(result.Refused, refused)
 	}
 	return result, nil
 }

@@ -127,7 +127,8 @@ func New(cfg Config) *World {
 		twins: make(map[grid.SiteID]*host), cuts: make(map[link]bool), ways: make(map[link]*way),
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
 		submitters: make(map[grid.JobID]grid.SiteID),
-		replies:    make(map[uint64]step.Reply), trace: newTrace(), states: make(map[grid.CID]state),
+		replies:    make(map[uint64]step.Reply), trace: newTrace(),
+		states: make(map[grid.CID]state),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)

@@ -42,7 +42,7 @@ type saving struct {
 	since  time.Time         // of running; zero: it does not run
 	taken  time.Time         // when the latest one was asked for
 	cost   time.Duration     // of the latest; 0: none was taken
-	untold grid.Checkpoint   // that the submitter has not answered; its number is 0 if there is none
+	untold grid.Checkpoint   // not answered by the submitter; its number is 0 if there is none
 	retell time.Duration     // the last pause before it was told again
 	kept   []grid.CID        // that are held for it here, the latest last
 }
@@ -87,7 +87,9 @@ func (m *Machine) onStagedSaved(a *attempt, in step.Staged) {
 		r.Reason, r.Value = refused.Reason, float64(refused.Number)
 		m.out.Report(step.LevelWarn, eventSavedRefused, r)
 	}
-	at := slices.IndexFunc(a.saving.from, func(c grid.Checkpoint) bool { return c.Number == in.Saved })
+	at := slices.IndexFunc(a.saving.from, func(c grid.Checkpoint) bool {
+		return c.Number == in.Saved
+	})
 	if in.Saved == 0 || at < 0 {
 		return
 	}

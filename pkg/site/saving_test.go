@@ -79,7 +79,8 @@ func TestOldCheckpointsAreLetGo(t *testing.T) {
 	for n := uint64(1); n <= 4; n++ {
 		r.wantSave(time.Second, n)
 		r.step(step.Saved{Attempt: id, Checkpoint: taken(n)})
-		gone = append(gone, only[step.LetGo](r.receive(alice, protocol.Held{Attempt: id, Number: n}))...)
+		told := r.receive(alice, protocol.Held{Attempt: id, Number: n})
+		gone = append(gone, only[step.LetGo](told)...)
 	}
 	want := fmt.Sprintf("[{%s [bsaved1]} {%s [bsaved2]}]", id, id)
 	if got := fmt.Sprint(gone); got != want {
@@ -122,7 +123,8 @@ func TestAnAttemptGoesOn(t *testing.T) {
 	id := one[protocol.Accepted](r, alice).Attempts[0]
 	stage := only[step.Stage](r.out)[0]
 	task := msg.Spec.Expand(job1, 0, grid.Item{})
-	if fmt.Sprint(stage.Saved) != fmt.Sprint(msg.Tasks[0].Saved) || stage.Work != task.WorkDigest() {
+	same := fmt.Sprint(stage.Saved) == fmt.Sprint(msg.Tasks[0].Saved)
+	if !same || stage.Work != task.WorkDigest() {
 		t.Fatalf("stages %+v", stage)
 	}
 	r.lease(alice, []grid.AttemptID{id}, time.Hour)
@@ -199,7 +201,7 @@ func TestIntervalsFollowTheSite(t *testing.T) {
 	}{
 		{0, time.Second, 10 * time.Second},                     // lost within a minute
 		{math.Exp(-1), 0, 84 * time.Second},                    // MTBF 1 h, cost not measured: 1 s
-		{math.Exp(-1), 10 * time.Second, 262 * time.Second},    // sqrt(2*10*3600) = 268 s, corrected
+		{math.Exp(-1), 10 * time.Second, 262 * time.Second},    // sqrt(2*10*3600), corrected
 		{math.Exp(-1. / 168), time.Second, 1099 * time.Second}, // a week
 		{1, time.Second, 2276 * time.Second},                   // never: a month
 		{1, time.Hour, mostInterval},

@@ -236,8 +236,8 @@ func TestEffectsReadLikeThis(t *testing.T) {
 		`{"type":"Reply","body":{"Command":4,"Job":"mfrggzdfmztwq2lk",` +
 			`"Err":"forget: the job has not ended; cancel it first"}}`,
 		"", "", "", "",
-		`{"type":"Save","body":{"Attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":7},"Token":3},` +
-			`"Number":4}}`, "", "",
+		`{"type":"Save","body":{"Attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":7},` +
+			`"Token":3},"Number":4}}`, "", "",
 	}
 	var seen []string
 	for i, e := range effects() {

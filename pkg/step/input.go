@@ -150,7 +150,7 @@ type CanSave struct {
 // Saved answers Save.
 type Saved struct {
 	Attempt    grid.AttemptID
-	Checkpoint grid.Checkpoint // Worked is left to the machine, unless it is known: then it is above 0
+	Checkpoint grid.Checkpoint // Worked is above 0 only if it is known
 	Age        time.Duration   // since the program saved it
 	Took       time.Duration   // to store it
 	Problem    string          // empty: it is stored here

@@ -290,7 +290,9 @@ func TestWhatGVisorIsTold(t *testing.T) {
 		Process: bundleProcess{
 			User: map[string]int{"uid": 0, "gid": 0}, Cwd: "/work", NoNew: true,
 			Args: []string{"/bin/sh", "-c", `exec "$@"`, "sh", "prog", "arg"},
-			Env:  []string{"PATH=" + searchPath, "HOME=/work", "TMPDIR=/tmp", "MRS_CKPT_DIR=/ckpt", "A=1"},
+			Env: []string{
+				"PATH=" + searchPath, "HOME=/work", "TMPDIR=/tmp", "MRS_CKPT_DIR=/ckpt", "A=1",
+			},
 			Rlimits: []bundleResource{
 				limit("RLIMIT_NPROC", 7), limit("RLIMIT_NOFILE", 1024), limit("RLIMIT_CORE", 0),
 				limit("RLIMIT_FSIZE", 5<<20),

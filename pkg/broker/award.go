@@ -24,12 +24,15 @@ type handover struct {
 
 // award sends a site its tasks, in messages that keep to the limits.
 func (d desk) award(h handover) {
-	for tasks := h.tasks; len(tasks) > 0; {
-		n := d.j.fitting(tasks, h.extra)
-		h.tasks = tasks[:n]
-		d.sendAward(h)
-		tasks = tasks[n:]
+	for _, p := range d.j.parcels(h) {
+		for tasks := p.tasks; len(tasks) > 0; {
+			n := d.j.fitting(tasks, p.extra)
+			p.tasks = tasks[:n]
+			d.sendAward(p)
+			tasks = tasks[n:]
+		}
 	}
+	comparison{d.m, d.j}.pairUp(h.tasks)
 }
 
 // fitting counts the tasks that one award can carry.
@@ -74,6 +77,7 @@ func (d desk) sendAward(h handover) {
 		t := &j.tasks[i]
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{
 			Index: i, Token: t.token, Item: j.item(i), Saved: t.offered(),
+			CopyOf: j.copyOf(i),
 		})
 		pending.tasks = append(pending.tasks, j.attempt(i))
 		m.out.Report(step.LevelInfo, eventAwarded, step.Report{
@@ -91,6 +95,9 @@ func (d desk) sendAward(h handover) {
 // award is sent.
 func (r *run) awardTask(j *job, index uint32, h handover) {
 	t, c := &j.tasks[index], h.c
+	if j.traits.copies.Compares() && t.savedElsewhere(c.offer.Site) {
+		r.dropSaved(j, index) // what another site has saved may be wrong already
+	}
 	j.seat(index)
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{

@@ -113,10 +113,12 @@ type faultFact struct {
 	Index    int64 `json:"index"`
 	Breaches int   `json:"breaches,omitempty"`
 	PassedMS int64 `json:"passed_ms,omitempty"` // it is passed over till then
+	// Right counts the confirmed results in a row.
+	Right uint32 `json:"right,omitempty"`
 }
 
 func (p *peers) saveFault(site grid.SiteID) {
-	fact := faultFact{Index: p.faults.Index(site)}
+	fact := faultFact{Index: p.faults.Index(site), Right: p.right[site]}
 	if b := p.breaches[site]; b.row > 0 {
 		fact.Breaches, fact.PassedMS = b.row, step.MS(b.till)
 	}
@@ -134,6 +136,9 @@ func (p *peers) restoreFaults(f step.Fact) error {
 	}
 	site := grid.SiteID(f.Key)
 	p.faults.Missed(site, v.Index)
+	if v.Right > 0 {
+		p.right[site] = v.Right
+	}
 	if v.Breaches > 0 {
 		p.breaches[site] = breaches{row: min(v.Breaches, maxBreaches), till: step.FromMS(v.PassedMS)}
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
@@ -92,6 +93,23 @@ func (d desk) draw() float64 { return d.m.rng.Float64() }
 func (d desk) isLate(index uint32, r rival) bool {
 	wait := stagingTime(d.j.bytesOf(index)) + queueGrace
 	return !r.by.IsZero() && d.now().After(latest(r.by, d.j.tasks[index].awardedAt).Add(wait))
+}
+
+// apartFor tells the sites apart that a task may not go to as other copies of it are there, or are
+// about to be by shares; nil: there is no such site.
+func (d desk) apartFor(index uint32, shares map[grid.SiteID][]uint32) func(grid.SiteID) bool {
+	if d.j.of == 0 {
+		return nil
+	}
+	used, first := d.j.usedBy(index), d.j.first(index)
+	for _, i := range d.j.copies(first) {
+		for _, site := range sortedSites(shares) {
+			if slices.Contains(shares[site], i) {
+				used = append(used, site)
+			}
+		}
+	}
+	return func(site grid.SiteID) bool { return slices.Contains(used, site) }
 }
 
 // isOver reports whether it is too late to look for a site.

@@ -33,6 +33,14 @@ const (
 	eventResultLate      = "result_late"      // info; an attempt that was given up has brought it
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
+	// Copies.
+	eventCopyBegun   = "copy_begun"         // info; a further copy of a task; Value = its number
+	eventCopyEnded   = "copy_ended"         // debug; Text = the digest of its result
+	eventOutvoted    = "outvoted"           // warn; a site's result is not what others agree on
+	eventNoAgreement = "no_agreement"       // warn; a task has no result; Text = who says what
+	eventReopened    = "result_reopened"    // warn; a result is to be confirmed; Text = why
+	eventUnconfirmed = "result_unconfirmed" // warn; of a job that has ended; its site has lied since
+
 	// Checkpoints.
 	eventSavedCounts  = "checkpoint_counts"  // info; Value = its number
 	eventSavedRefused = "checkpoint_refused" // warn; Reason

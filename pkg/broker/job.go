@@ -40,6 +40,9 @@ type roster struct {
 	waiting []uint32 // tasks without a site, ascending
 	open    int      // tasks that have not ended
 	failed  uint32   // tasks that have, and failed
+	// of is the number of tasks where tasks holds copies of them, see copies.go; 0: it does not.
+	of      uint32
+	pending []uint32 // tasks of which a copy has ended in this Step
 }
 
 // enquiry is a question about a job with the answers to it. A job has one; a probe is
@@ -84,12 +87,8 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 			id: id, spec: spec, traits: traitsOf(spec, cfg), offers: make(map[grid.SiteID]*candidate),
 			answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
 		},
-		roster:    roster{tasks: make([]task, spec.Count), open: int(spec.Count)},
+		roster:    newRoster(spec),
 		submitted: now,
-	}
-	for i := range j.tasks {
-		j.tasks[i].move(grid.PhaseWaiting)
-		j.waiting = append(j.waiting, uint32(i))
 	}
 	return j
 }
@@ -106,7 +105,7 @@ func (e *enquiry) item(index uint32) grid.Item {
 	if len(e.spec.Items) == 0 {
 		return grid.Item{}
 	}
-	return e.spec.Items[index]
+	return e.spec.Items[index%e.spec.Count]
 }
 
 // note keeps an answer for `why`.
@@ -155,7 +154,10 @@ func (r *roster) end(index uint32, phase grid.Phase) {
 	r.tasks[index].move(phase)
 	r.tasks[index].leaseEnd = timeZero
 	r.open--
-	if phase == grid.PhaseFailed {
+	switch {
+	case r.of > 0:
+		r.pending = append(r.pending, r.first(index))
+	case phase == grid.PhaseFailed:
 		r.failed++
 	}
 }
@@ -207,7 +209,7 @@ func (r *roster) count() {
 		if !t.phase.Ended() {
 			r.open++
 		}
-		if t.phase == grid.PhaseFailed {
+		if r.of == 0 && t.phase == grid.PhaseFailed || uint32(i) < r.of && r.hasFailed(uint32(i)) {
 			r.failed++
 		}
 	}
@@ -236,8 +238,8 @@ func (r *roster) outcome() outcome {
 		return outcomeOpen
 	}
 	result := outcomeDone
-	for i := range r.tasks {
-		switch r.tasks[i].phase {
+	for i := range r.heads() {
+		switch r.phaseOf(i) {
 		case grid.PhaseCancelled:
 			return outcomeCancelled
 		case grid.PhaseRefused:
@@ -311,10 +313,13 @@ func inputsOf(spec grid.Job) []grid.CID {
 // checkRoster verifies that a job's tasks are counted and can be.
 func (j *job) checkRoster() error {
 	var want roster
-	want.tasks = j.tasks
+	want.tasks, want.of = j.tasks, j.of
 	if want.count(); want.open != j.open || want.failed != j.failed ||
 		!slices.Equal(want.waiting, j.waiting) {
 		return errors.New("its tasks are counted wrongly")
+	}
+	if err := j.checkCopies(); err != nil {
+		return err
 	}
 	for i := range j.tasks {
 		if err := j.tasks[i].check(i); err != nil {

@@ -20,6 +20,8 @@ type peers struct {
 	faults fault.Ledger
 	// breaches holds the sites that did what honest ones do not.
 	breaches map[grid.SiteID]breaches
+	// right counts for each site the results in a row that another site has confirmed.
+	right map[grid.SiteID]uint32
 	// cutOff: the last round that asked all members got no answer, so it is this site that
 	// cannot be reached, and its attempts elsewhere are frozen. Once a member is heard again,
 	// these have until reunion to come back before they are placed anew.
@@ -59,6 +61,7 @@ const (
 func newPeers(r *run) *peers {
 	return &peers{
 		run: r, all: make(map[grid.SiteID]*member), breaches: make(map[grid.SiteID]breaches),
+		right: make(map[grid.SiteID]uint32),
 	}
 }
 
@@ -255,9 +258,10 @@ func (p *peers) forget(id grid.SiteID) {
 
 // acquit drops how often a site has failed.
 func (p *peers) acquit(id grid.SiteID) {
-	if !p.isSpotless(id) {
+	if !p.isSpotless(id) || p.right[id] > 0 {
 		p.faults.Forget(id)
 		delete(p.breaches, id)
+		delete(p.right, id)
 		p.saveFault(id)
 	}
 }
@@ -270,7 +274,7 @@ func (p *peers) forgetLongGone() {
 			p.forget(id)
 		}
 	}
-	for _, id := range slices.Concat(p.faults.Sites(), sortedSites(p.breaches)) {
+	for _, id := range slices.Concat(p.faults.Sites(), sortedSites(p.breaches), sortedSites(p.right)) {
 		if _, known := p.all[id]; !known && id != p.cfg.Here {
 			p.acquit(id)
 		}

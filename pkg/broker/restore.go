@@ -88,6 +88,10 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		return err
 	}
 	j, t := l.task(id)
+	if k, known := l.all[id.Job]; t == nil && known && k.mayHave(id.Index) {
+		k.grow(id.Index)
+		j, t = l.task(id)
+	}
 	if t == nil {
 		return fmt.Errorf("%w: its job is missing", grid.ErrInvalid)
 	}
@@ -108,6 +112,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		result:  result{exit: v.Exit},
 		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
 		top:     max(v.Top, v.Token),
+		copying: v.copying(),
 	}
 	t.restore(v.Pledge, v.Phase.Ended())
 	for _, o := range v.Rivals {

@@ -32,6 +32,7 @@ func (m *Machine) resume(j *job) {
 	if j.open == 0 {
 		return
 	}
+	j.recount(m.run)
 	j.seq = uint32(m.incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
 	for i := range j.tasks {
 		m.resumeTask(j, uint32(i))

@@ -27,6 +27,7 @@ type run struct {
 	full        bool          // this machine's disk takes no more data
 	lines       lines         // of the sites' runs
 	near        near          // sites that sampled rounds hear of
+	compare     []grid.JobID  // jobs of which a copy of a task has ended in this Step
 }
 
 // The machine's timers.

@@ -22,6 +22,7 @@ type task struct {
 	result
 	pledge
 	heir heir // while attempts are presumed that this state does not know of
+	copying
 }
 
 // attempt is one try of a task at one site: the latest one.

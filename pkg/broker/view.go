@@ -37,6 +37,9 @@ type TaskState struct {
 	Tries              []Try
 	Saved              []Saved // checkpoints that count, the latest first
 	Rivals             []Rival // the sites that queue it, while several do; Site is the first
+	// Copies are those of a task that may run in several. All else is about one of them, RunsAs.
+	Copies []CopyState `json:",omitempty"`
+	RunsAs grid.TaskID `json:",omitzero"` // which copy runs, or has brought the result
 }
 
 // JobState is the broker's knowledge of a job.
@@ -101,6 +104,9 @@ func (s *JobState) show(ahead time.Duration) {
 		for k := range t.Saved {
 			t.Saved[k].At = onWall(t.Saved[k].At, ahead)
 		}
+		for k := range t.Copies {
+			t.Copies[k].StartedAt = onWall(t.Copies[k].StartedAt, ahead)
+		}
 	}
 }
 
@@ -154,8 +160,8 @@ func (j *job) state() JobState {
 	}
 	s.Ranks = ranks(s.Answers)
 	s.Behind = lags(s.Answers, j.req)
-	for i := range j.tasks {
-		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
+	for i := range j.heads() {
+		s.Tasks = append(s.Tasks, j.taskState(i, s.Round))
 	}
 	return s
 }

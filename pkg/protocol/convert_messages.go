@@ -145,7 +145,7 @@ func wireAward(m Award) *wirepb.Award {
 		Tasks: each(m.Tasks, func(t AwardedTask) *wirepb.AwardedTask {
 			return &wirepb.AwardedTask{
 				Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item),
-				Saved: each(t.Saved, wireCheckpoint),
+				Saved: each(t.Saved, wireCheckpoint), CopyOf: t.CopyOf,
 			}
 		}),
 		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
@@ -308,7 +308,7 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Tasks: each(w.GetTasks(), func(t *wirepb.AwardedTask) AwardedTask {
 			return AwardedTask{
 				Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem()),
-				Saved: each(t.GetSaved(), checkpoint),
+				Saved: each(t.GetSaved(), checkpoint), CopyOf: t.GetCopyOf(),
 			}
 		}),
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),

@@ -107,6 +107,9 @@ type AwardedTask struct {
 	// Saved are the checkpoints that count, the latest first, at most grid.MaxSaved: the site goes
 	// on from the first that it finds whole.
 	Saved []grid.Checkpoint `json:",omitempty"`
+	// CopyOf is 1 + the index of the first copy, where it is a further one of the same task; 0: it
+	// is none. Spec and Item are those of the first already.
+	CopyOf uint32 `json:",omitempty"`
 }
 
 // Award gives tasks to the site that made the offer (thesis 4.1, step 4: the
@@ -318,6 +321,9 @@ func (m Award) Validate() error {
 	for i, t := range m.Tasks {
 		if t.Token == 0 || t.Index >= grid.MaxTasks || i > 0 && t.Index <= m.Tasks[i-1].Index {
 			return invalidf("award: task %d has no token, is out of range or out of order", t.Index)
+		}
+		if t.CopyOf > t.Index {
+			return invalidf("award: task %d is a copy of a later one", t.Index)
 		}
 		if err := firstError(t.Item.Validate(), grid.ValidateSaved(t.Saved)); err != nil {
 			return err

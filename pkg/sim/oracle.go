@@ -24,6 +24,8 @@ const (
 	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
 	flawBack     Flaw = "back"     // a task went on from before its last checkpoint that counted
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
+	flawWrong    Flaw = "wrong"    // a result that several sites were to agree on is not the right one
+	flawAccused  Flaw = "accused"  // a site was outvoted that gives right results only
 )
 
 // Finding is a flaw that was found, and where.
@@ -218,7 +220,7 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	case j.ended > due && !j.Mortal:
 		return found(flawUnended, "it ended at %s and was due at %s", j.ended, due)
 	}
-	var findings []Finding
+	findings := o.judgeVotes(w, j, s)
 	for _, t := range s.Tasks {
 		findings = append(findings, o.judgeTask(h, j, t.Phase, t.Exit)...)
 	}

@@ -173,6 +173,9 @@ func (m *Machine) expand(msg protocol.Award, t protocol.AwardedTask) (grid.Task,
 		return grid.Task{}, false
 	}
 	task := msg.Spec.Expand(msg.Job, t.Index, t.Item)
+	if t.CopyOf > 0 {
+		task.CopyOf = grid.TaskID{Job: msg.Job, Index: t.CopyOf - 1}
+	}
 	filled := msg.Spec
 	filled.Args, filled.Env = task.Args, task.Env
 	filled.Inputs, filled.Outputs = task.Inputs, task.Outputs

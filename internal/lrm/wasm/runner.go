@@ -176,7 +176,7 @@ func (g *guest) config() wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
 		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).
-		WithFSConfig(files).WithRandSource(random(g.work.Task.ID)).
+		WithFSConfig(files).WithRandSource(random(g.work.Task.Original())).
 		WithWalltime(clock.walltime, sys.ClockResolution(clockTick)).
 		WithNanotime(clock.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(clock.sleep)
 	for _, v := range g.work.Variables {

@@ -3087,6 +3087,7 @@ type AwardedTask struct {
 	Token         uint64                 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	Item          *Item                  `protobuf:"bytes,3,opt,name=item,proto3" json:"item,omitempty"`
 	Saved         []*Checkpoint          `protobuf:"bytes,4,rep,name=saved,proto3" json:"saved,omitempty"`
+	CopyOf        uint32                 `protobuf:"varint,5,opt,name=copy_of,json=copyOf,proto3" json:"copy_of,omitempty"` // 1 + the index of the first copy of the same task; 0: it is no copy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3147,6 +3148,13 @@ func (x *AwardedTask) GetSaved() []*Checkpoint {
 		return x.Saved
 	}
 	return nil
+}
+
+func (x *AwardedTask) GetCopyOf() uint32 {
+	if x != nil {
+		return x.CopyOf
+	}
+	return 0
 }
 
 type Award struct {
@@ -4890,12 +4898,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1b\n" +
 	"\tworked_ns\x18\x04 \x01(\x03R\bworkedNs\x12\x18\n" +
-	"\apercent\x18\x05 \x01(\rR\apercent\"\x8f\x01\n" +
+	"\apercent\x18\x05 \x01(\rR\apercent\"\xa8\x01\n" +
 	"\vAwardedTask\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12%\n" +
 	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\x12-\n" +
-	"\x05saved\x18\x04 \x03(\v2\x17.mrs.wire.v1.CheckpointR\x05saved\"\xa5\x02\n" +
+	"\x05saved\x18\x04 \x03(\v2\x17.mrs.wire.v1.CheckpointR\x05saved\x12\x17\n" +
+	"\acopy_of\x18\x05 \x01(\rR\x06copyOf\"\xa5\x02\n" +
 	"\x05Award\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x19\n" +
 	"\boffer_id\x18\x02 \x01(\x04R\aofferId\x12%\n" +

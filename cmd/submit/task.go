@@ -79,6 +79,7 @@ func (a *app) whyTask(v view.JobView, t view.TaskView) []string {
 	if t.Distance != nil && t.Site != "" {
 		lines[0] += ", at distance " + number(t.Distance)
 	}
+	lines = append(lines, t.CopyLines()...)
 	for _, at := range t.Attempts {
 		if at.Token != t.Token && at.Cause != "" {
 			lines = append(lines, fmt.Sprintf("attempt %d on %s ended: %s",
@@ -112,6 +113,11 @@ func (a *app) whyJob(v view.JobView, tasks []view.TaskView) []string {
 		if text := a.taskText(t); text != "" && v.Phase != view.PhaseRefused &&
 			len(lines) < maxTaskLines {
 			lines = append(lines, text)
+		}
+		for _, line := range t.CopyLines() {
+			if len(lines) < maxTaskLines {
+				lines = append(lines, line)
+			}
 		}
 	}
 	return lines

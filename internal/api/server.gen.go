@@ -54,6 +54,9 @@ type CheckResult = view.CheckResult
 // Configuration Configuration is where a running agent's settings come from, and what came of reading them again
 type Configuration = view.Configuration
 
+// CopyView CopyView is one of the copies in which a task runs
+type CopyView = view.CopyView
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 

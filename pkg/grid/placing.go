@@ -78,7 +78,7 @@ func (j Job) validatePlacing() error {
 	default:
 		return errors.Join(
 			checkRange("communication (bytes)", j.CommBytes, maxBytes), j.validateRetries(),
-			j.validateRedundancy())
+			j.ValidateRedundancy())
 	}
 }
 

@@ -108,8 +108,8 @@ func (r Redundancy) Validate() error {
 	}
 }
 
-// validateRedundancy is about how often a task runs.
-func (j Job) validateRedundancy() error {
+// ValidateRedundancy reports why the tasks of a job cannot run as often as is asked for.
+func (j Job) ValidateRedundancy() error {
 	r := j.Redundancy
 	if err := r.Validate(); err != nil || !r.Several() {
 		return err

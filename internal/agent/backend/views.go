@@ -251,7 +251,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
-	v.Saved = savedView(t, n)
+	v.Saved, v.Copies = savedView(t, n), copiesView(t, n)
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,

@@ -179,6 +179,7 @@ func assemble(
 		return agent.Config{}, err
 	}
 	network := p2p.Config{
+		Owner:       c.Owner.Name,
 		KeyFile:     filepath.Join(c.StateDir, "identity.key"),
 		AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen:      c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",

@@ -23,7 +23,7 @@ const shortLease = 10 * time.Second
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
 	brokerConfig := broker.Default(a.mesh.Self())
-	brokerConfig.Name = a.cfg.Name
+	brokerConfig.Name, brokerConfig.HeldBy = a.cfg.Name, a.cfg.P2P.Owner
 	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	if !lrm.Continuous {

@@ -115,6 +115,7 @@ type Owner struct {
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /
+	Name         string        // who owns the machine; empty: it is the owner's only one
 }
 
 // The priorities.

@@ -131,6 +131,9 @@ func ownerSettings() []setting[Agent] {
 			func(a *Agent) *time.Duration { return &a.Owner.Patience }, asSpan()).live(),
 		key("owner.priority", "of jobs: idle = only what nobody else wants, low = a small share",
 			func(a *Agent) *string { return &a.Owner.Priority }, asWord(PriorityIdle, priorityLow)),
+		key("owner.name", "who owns this machine: the copies of a task go to different owners' sites; "+
+			"empty = it is your only one",
+			func(a *Agent) *string { return &a.Owner.Name }, asText[string]()),
 		key("owner.look", "pause between two looks at what other programs leave; 0s = never look",
 			func(a *Agent) *time.Duration { return &a.Owner.Look }, asSpan()),
 		key("owner.root", "where the machine's proc and sys are, for an agent in a container",

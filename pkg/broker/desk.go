@@ -96,18 +96,29 @@ func (d desk) isLate(index uint32, r rival) bool {
 }
 
 // apartFor tells the sites apart that a task may not go to as other copies of it are there, or are
-// about to be by shares; nil: there is no such site.
-func (d desk) apartFor(index uint32, shares map[grid.SiteID][]uint32) func(grid.SiteID) bool {
+// about to be by shares; nil: there is no such site. As long as somebody else offers, no site of
+// the same owners is taken either.
+func (d desk) apartFor(
+	index uint32, shares map[grid.SiteID][]uint32, standing []*candidate,
+) func(grid.SiteID) bool {
 	if d.j.of == 0 {
 		return nil
 	}
-	used, first := d.j.usedBy(index), d.j.first(index)
-	for _, i := range d.j.copies(first) {
+	used := d.j.usedBy(index)
+	for _, i := range d.j.copies(d.j.first(index)) {
 		for _, site := range sortedSites(shares) {
 			if slices.Contains(shares[site], i) {
 				used = append(used, site)
 			}
 		}
+	}
+	owners := make(map[string]bool)
+	for _, site := range used {
+		owners[d.m.peers.holder(site)] = true
+	}
+	same := func(site grid.SiteID) bool { return owners[d.m.peers.holder(site)] }
+	if slices.ContainsFunc(standing, func(c *candidate) bool { return c.left > 0 && !same(c.offer.Site) }) {
+		return same
 	}
 	return func(site grid.SiteID) bool { return slices.Contains(used, site) }
 }

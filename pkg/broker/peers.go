@@ -32,6 +32,7 @@ type peers struct {
 // member is another site of the domain, as far as this one knows.
 type member struct {
 	name       string
+	heldBy     string // who owns it, as it says; empty: it is its owner's only one
 	capability grid.Capability
 	connected  bool
 	answers    bool // has answered an announcement before, so that it is asked directly
@@ -344,6 +345,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		p.there++
 	}
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
+	other.heldBy = in.Owner
 	if in.RoundTrip > 0 {
 		other.roundTrip = in.RoundTrip
 	}

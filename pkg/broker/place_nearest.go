@@ -116,7 +116,7 @@ func (n *nearest) awardAmong(
 	among := &choices{standing: standing}
 	for _, i := range tasks {
 		t := &d.j.tasks[i]
-		among.apart = d.apartFor(i, shares)
+		among.apart = d.apartFor(i, shares, standing)
 		c := n.choose(d, t, among)
 		if c == nil {
 			if len(t.failed) == 0 && among.apart == nil || among.isUsedUp() {

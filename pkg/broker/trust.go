@@ -46,6 +46,18 @@ func (p *peers) doubtfulness(site grid.SiteID, floor float64) float64 {
 	}
 }
 
+// holder names who owns a site: what it says, or the site itself.
+func (p *peers) holder(site grid.SiteID) string {
+	name := p.cfg.HeldBy
+	if other, known := p.all[site]; known {
+		name = other.heldBy
+	}
+	if name == "" || site != p.cfg.Here && p.all[site] == nil {
+		return string(site)
+	}
+	return "owner " + name // no site's ID has a space
+}
+
 // doubts draws whether a result of a task is to be compared. What is drawn follows from the task,
 // the site, and a secret of this submitter alone: a site cannot know it, and cannot change it.
 func (p *peers) doubts(id grid.TaskID, site grid.SiteID, rule grid.Redundancy) bool {

@@ -18,7 +18,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 			Name:        forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
 			Refusal: uint32(m.Refusal), Peers: m.Peers, Roster: wireDigest(m.Roster),
-			Run: wireRun(m.Run), Newer: wireRun(m.Newer),
+			Run: wireRun(m.Run), Newer: wireRun(m.Newer), Owner: forPeople(m.Owner),
 		}}
 	case Announce:
 		w.Body = &wirepb.Wire_Announce{Announce: wireAnnounce(m)}
@@ -183,6 +183,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
 			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
 			Roster: r.optionalDigest(h.GetRoster()), Run: run(h.GetRun()), Newer: run(h.GetNewer()),
+			Owner: h.GetOwner(),
 		}
 	case *wirepb.Wire_Announce:
 		return r.announce(b.Announce)

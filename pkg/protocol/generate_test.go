@@ -284,6 +284,7 @@ func drawHello(t *rapid.T) Hello {
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
 		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
 		Newer:   drawRun(t),
+		Owner:   drawText(t),
 	}
 }
 
@@ -308,7 +309,7 @@ func drawAward(t *rapid.T) Award {
 		award.Tasks = append(award.Tasks, AwardedTask{
 			Index: i * 7, Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
 			Item:  grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
-			Saved: drawSaved(t),
+			Saved: drawSaved(t), CopyOf: rapid.Uint32Range(0, i*7).Draw(t, "copy of"),
 		})
 	}
 	return award

@@ -32,6 +32,9 @@ type Hello struct {
 	Run Run
 	// Newer is sent with ReasonOlderRun: the run of the refused site that was started later.
 	Newer Run
+	// Owner names who owns the site, as it says itself, at most 64 bytes: results of sites of one
+	// owner do not confirm each other. Empty: it is its owner's only one.
+	Owner string
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,
@@ -242,6 +245,8 @@ func (m Hello) Validate() error {
 		return invalidf("hello: version range %d to %d", m.MinVersion, m.MaxVersion)
 	case len(m.Name) > maxHelloName:
 		return invalidf("hello: name longer than %d bytes", maxHelloName)
+	case len(m.Owner) > maxHelloName:
+		return invalidf("hello: owner longer than %d bytes", maxHelloName)
 	case m.Incarnation == 0 || m.WallMS < 0:
 		return invalidf("hello: incarnation or clock out of range")
 	case len(m.Peers) > MaxHelloPeers:

@@ -97,7 +97,7 @@ func (h *host) sight(other *host, of run) step.PeerSeen {
 	return step.PeerSeen{
 		Site: other.spec.ID, Name: string(other.spec.ID), Capability: other.spec.Capability,
 		Skew:      h.world.wallOf(other).Sub(h.world.wallOf(h)),
-		RoundTrip: 2 * h.world.cfg.Network.Latency, Line: of.line,
+		RoundTrip: 2 * h.world.cfg.Network.Latency, Line: of.line, Owner: other.spec.Owner,
 	}
 }
 

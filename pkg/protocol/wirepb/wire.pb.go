@@ -2325,6 +2325,7 @@ type Hello struct {
 	Roster        []byte                 `protobuf:"bytes,10,opt,name=roster,proto3" json:"roster,omitempty"`
 	Run           *Run                   `protobuf:"bytes,11,opt,name=run,proto3" json:"run,omitempty"`
 	Newer         *Run                   `protobuf:"bytes,12,opt,name=newer,proto3" json:"newer,omitempty"`
+	Owner         string                 `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"` // who owns the site, as it says; empty: it is an owner's only one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2441,6 +2442,13 @@ func (x *Hello) GetNewer() *Run {
 		return x.Newer
 	}
 	return nil
+}
+
+func (x *Hello) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 // Run is one run of a site's agent. The signature is by the site's key over "mrs run 1", a zero
@@ -4827,7 +4835,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoutputs\x18\x04 \x03(\v2\x15.mrs.wire.v1.ProducedR\aoutputs\x12-\n" +
 	"\x06stdout\x18\x05 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stdout\x12-\n" +
 	"\x06stderr\x18\x06 \x01(\v2\x15.mrs.wire.v1.ProducedR\x06stderr\x12\x17\n" +
-	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\xfd\x02\n" +
+	"\awall_ns\x18\a \x01(\x03R\x06wallNs\"\x93\x03\n" +
 	"\x05Hello\x12\x1f\n" +
 	"\vmin_version\x18\x01 \x01(\rR\n" +
 	"minVersion\x12\x1f\n" +
@@ -4845,7 +4853,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06roster\x18\n" +
 	" \x01(\fR\x06roster\x12\"\n" +
 	"\x03run\x18\v \x01(\v2\x10.mrs.wire.v1.RunR\x03run\x12&\n" +
-	"\x05newer\x18\f \x01(\v2\x10.mrs.wire.v1.RunR\x05newer\"\x80\x01\n" +
+	"\x05newer\x18\f \x01(\v2\x10.mrs.wire.v1.RunR\x05newer\x12\x14\n" +
+	"\x05owner\x18\r \x01(\tR\x05owner\"\x80\x01\n" +
 	"\x03Run\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x12\n" +

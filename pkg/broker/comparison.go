@@ -35,7 +35,7 @@ func compareNext(m *Machine) bool {
 // recount has the tasks looked at again of which all copies have ended and nothing was decided.
 func (j *job) recount(r *run) {
 	for first := range j.of {
-		if !j.tasks[first].isRuled() && j.tally(first).open == 0 {
+		if !j.tasks[first].isRuled() && j.tally(first, false).open == 0 {
 			j.pending = append(j.pending, first)
 		}
 	}
@@ -62,7 +62,7 @@ func (c comparison) settle() {
 	}
 }
 
-// tally counts the results of a task's copies. A site has one vote, however many copies it had.
+// tally counts the results of a task's copies.
 type tally struct {
 	best   []uint32 // copies whose result most sites have given; as many: the one heard of first
 	votes  []uint32 // copies with a vote, ascending
@@ -71,7 +71,8 @@ type tally struct {
 	barren []uint32 // copies that have ended without one
 }
 
-func (r *roster) tally(first uint32) tally {
+// tally counts them. A site has one vote, however many copies it had, unless all votes are alike.
+func (r *roster) tally(first uint32, alike bool) tally {
 	var n tally
 	same := make(map[string][]uint32)
 	voted := make(map[grid.SiteID]bool)
@@ -81,7 +82,7 @@ func (r *roster) tally(first uint32) tally {
 			n.open++
 		case !t.hasVoted():
 			n.barren = append(n.barren, i)
-		case !voted[t.site]:
+		case !voted[t.site] || alike:
 			voted[t.site] = true
 			n.votes = append(n.votes, i)
 			digest := t.exit.ResultDigest()
@@ -98,9 +99,9 @@ func (r *roster) tally(first uint32) tally {
 }
 
 // needed counts the sites that have to give the same result of a task.
-func (j *job) needed(first uint32) int {
-	rule := j.traits.copies
-	if rule.Draws() && !j.tasks[first].doubted {
+func (c comparison) needed(first uint32) int {
+	rule := c.j.traits.copies
+	if rule.Draws() && !c.j.tasks[first].doubted || c.m.cfg.NoComparing {
 		return 1
 	}
 	return int(rule.Agreed())
@@ -108,10 +109,10 @@ func (j *job) needed(first uint32) int {
 
 // rule decides on a task, begins further copies of it, or leaves it to those that are under way.
 func (c comparison) rule(first uint32) {
-	n, need := c.j.tally(first), c.j.needed(first)
+	n, need := c.j.tally(first, c.m.cfg.NoApart), c.needed(first)
 	if need == 1 && len(n.votes) > 0 && c.doubts(first, n.votes[0]) {
 		c.doubt(first)
-		need = c.j.needed(first)
+		need = c.needed(first)
 	}
 	if need == 1 {
 		c.ruleAlone(first, n)
@@ -206,7 +207,7 @@ func (c comparison) pairUp(awarded []uint32) {
 	for _, i := range awarded {
 		if i < c.j.of && !c.j.tasks[i].doubted && c.doubts(i, i) {
 			c.doubt(i)
-			c.rouse(i, c.j.needed(i)-len(c.j.copies(i)))
+			c.rouse(i, c.needed(i)-len(c.j.copies(i)))
 		}
 	}
 }

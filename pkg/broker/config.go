@@ -72,6 +72,9 @@ type Config struct {
 	NoBounds    bool // UNSAFE, for tests of the oracles only: attempts go on as long as they renew
 	// NoHolding: UNSAFE, for tests of the oracles only: checkpoints count that are not here.
 	NoHolding bool `json:",omitempty"`
+	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies
+	// of a task may share a site; a site that was outvoted keeps its work.
+	NoComparing, NoApart, NoDisown bool `json:",omitempty"`
 
 	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 }

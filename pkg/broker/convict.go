@@ -22,6 +22,9 @@ func (c comparison) convict(id grid.AttemptID, liar *task, right string) {
 	c.m.peers.breach(site, liar.awardedAt, text)
 	c.m.peers.blame(site)
 	c.m.peers.distrust(site)
+	if c.m.cfg.NoDisown {
+		return
+	}
 	for _, other := range c.m.jobs.ids() {
 		of := comparison{c.m, c.m.jobs.all[other]}
 		if of.j.ended.IsZero() {
@@ -92,7 +95,7 @@ func (c comparison) isUnconfirmed(first uint32, site grid.SiteID) bool {
 	if head.chosen == 0 || !c.j.traits.copies.Compares() {
 		return false
 	}
-	return c.j.tasks[c.j.stands(first)].site == site && len(c.j.tally(first).best) == 1
+	return c.j.tasks[c.j.stands(first)].site == site && len(c.j.tally(first, false).best) == 1
 }
 
 // reopen takes back that a task has its result: another site is to confirm it first.

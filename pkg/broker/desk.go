@@ -101,7 +101,7 @@ func (d desk) isLate(index uint32, r rival) bool {
 func (d desk) apartFor(
 	index uint32, shares map[grid.SiteID][]uint32, standing []*candidate,
 ) func(grid.SiteID) bool {
-	if d.j.of == 0 {
+	if d.j.of == 0 || d.cfg().NoApart {
 		return nil
 	}
 	used := d.j.usedBy(index)

@@ -91,7 +91,7 @@ func (j *job) voteOf(first, i uint32, digest string) Vote {
 		return VoteOpen
 	case j.tasks[j.stands(first)].exit.ResultDigest() != digest:
 		return VoteDiffers
-	case len(j.tally(first).best) > 1:
+	case len(j.tally(first, false).best) > 1:
 		return VoteAgrees
 	default:
 		return VoteResult

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,13 +44,20 @@ func (x *errant) play(t *testing.T, count int, how grid.Redundancy) {
 		x.jobs = append(x.jobs, mustSubmit(t, x.World, "s0", job))
 		_ = x.Run(x.elapsed + 2*time.Second)
 	}
-	if !x.runUntil(time.Hour, func() bool {
-		return !slices.ContainsFunc(x.jobs, func(id grid.JobID) bool {
+	x.await(t, x.jobs...)
+}
+
+// await lets the world go on until jobs have ended.
+func (x *errant) await(t *testing.T, jobs ...grid.JobID) {
+	t.Helper()
+	for limit := x.elapsed + 2*time.Hour; len(jobs) > 0; {
+		if err := x.Run(x.elapsed + time.Second); err != nil || x.elapsed > limit {
+			t.Fatalf("seed %d: %d jobs go on: %v", x.cfg.Seed, len(jobs), err)
+		}
+		jobs = slices.DeleteFunc(slices.Clone(jobs), func(id grid.JobID) bool {
 			s, _ := x.Job("s0", id)
-			return s.Ended.IsZero()
+			return !s.Ended.IsZero()
 		})
-	}) {
-		t.Fatalf("seed %d: not all jobs have ended: %v", x.cfg.Seed, x.failure)
 	}
 }
 
@@ -157,6 +165,67 @@ func (x *errant) awardsTo(site grid.SiteID) (before, later int) {
 	return before, later
 }
 
+// A site that was trusted begins to err in the midst of a job. When it is found it has nothing of it
+// any more, what it had delivered is confirmed by others or computed again, and honest sites keep
+// what they have. Without that wrong results are left.
+func TestALiarLosesItsWork(t *testing.T) {
+	left := 0
+	for seed := range uint64(*errants) {
+		if n := playTraitor(t, seed, false); n > 0 {
+			t.Errorf("seed %d: %d wrong results are left", seed, n)
+		}
+		left += playTraitor(t, seed, true)
+	}
+	if left == 0 {
+		t.Error("nothing is left without it: the stories test nothing")
+	}
+}
+
+// playTraitor plays that, and counts the wrong results in the end.
+func playTraitor(t *testing.T, seed uint64, off bool) (wrong int) {
+	t.Helper()
+	x := newErrant(seed, func(b *broker.Config) { b.NoDisown = off })
+	x.play(t, 60, grid.Redundancy{Verify: .02})
+	x.Err("s6", 1, 0)
+	job := elsewhere(20 * time.Second)
+	job.Count, job.Redundancy = 60, grid.Redundancy{Verify: .2}
+	id := mustSubmit(t, x.World, "s0", job)
+	x.await(t, id)
+	s, _ := x.Job("s0", id)
+	wantAllDone(t, s)
+	for _, task := range s.Tasks {
+		if task.Exit.Outputs[0].CID != outputCID(task.ID) {
+			wrong++
+		}
+	}
+	if off {
+		return wrong
+	}
+	found := false
+	for _, n := range x.Trace().Notes {
+		switch {
+		case !n.Broker || n.Report.Attempt.Task.Job != id:
+		case n.Report.Event == "outvoted" && n.Report.Site != "s6":
+			t.Errorf("seed %d: %s is accused", seed, n.Report.Site)
+		case n.Report.Event == "outvoted":
+			found = true
+		case found && n.Report.Event == "running" && n.Report.Site == "s6":
+			t.Errorf("seed %d: task %s still runs at the liar", seed, n.Report.Attempt)
+		}
+	}
+	for _, task := range s.Tasks {
+		for _, try := range task.Tries {
+			if strings.Contains(try.Outcome, "taken away") && try.Site != "s6" {
+				t.Errorf("seed %d: %s has lost %s", seed, try.Site, task.ID)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("seed %d: the liar was not found among %d results", seed, len(s.Tasks))
+	}
+	return wrong
+}
+
 // The copies of a task are at different sites, also where they move.
 func TestCopiesAreApart(t *testing.T) {
 	for seed := range uint64(*errants) {
@@ -166,9 +235,7 @@ func TestCopiesAreApart(t *testing.T) {
 		x.jobs = append(x.jobs, mustSubmit(t, x.World, "s0", job))
 		victim := x.order[1+seed%6]
 		x.At(10*time.Second, func() { x.Crash(victim) })
-		if !x.runUntil(10*time.Minute, func() bool { return x.ended("s0", x.jobs[0]) }) {
-			t.Fatalf("seed %d: it has not ended", seed)
-		}
+		x.await(t, x.jobs[0])
 		s, _ := x.Job("s0", x.jobs[0])
 		wantAllDone(t, s)
 		for _, task := range s.Tasks {

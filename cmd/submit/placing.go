@@ -35,9 +35,11 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.maxFailures, "max-failures", "",
 		"stop the job when so many of its tasks have failed")
 	flags.StringVar(&f.replicas, "replicas", "",
-		"run each task in so many copies on different sites, 1 to 8; auto: two until a site is trusted")
+		"run each task in so many copies on different sites, 1 to 8; auto: two until "+
+			"a site is trusted")
 	flags.StringVar(&f.agreement, "agreement", "",
-		"how many of the replicas have to give the same result; default 1, the first that ends well")
+		"how many of the replicas have to give the same result; default 1: the first "+
+			"that ends well")
 	flags.StringVar(&f.verify, "verify", "",
 		"compare that part of the results, such as .02, with those of another site")
 	flags.BoolVar(&f.flood, "flood", false,

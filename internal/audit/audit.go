@@ -29,6 +29,7 @@ type Submission struct {
 	Window    grid.Window // when it may run; its fixed start and its deadline are promises
 	Waits     bool        // it comes after other jobs
 	Passive   bool        // a reservation: nothing runs in it
+	Copied    bool        // its tasks may run in several copies
 }
 
 // Task is the last phase that a submitter noted of a task. A task that is not
@@ -42,6 +43,10 @@ type Task struct {
 	// Missing are results of a done task that its submitter holds no more, though it holds
 	// the job.
 	Missing []grid.CID
+	// Of the first of several copies: the one whose result counts, from 1, 0 = none does; and
+	// whether it was decided that there is no result.
+	Chosen   uint32
+	NoResult bool
 }
 
 // Run is one attempt on one site, and when it may have run.
@@ -122,15 +127,21 @@ func Audit(records Records) Report {
 		job := JobReport{Job: s.Job, Tasks: int(s.Count)}
 		for index := range s.Count {
 			id := grid.TaskID{Job: s.Job, Index: index}
-			if job.count(tasks[id].Phase, s) {
+			t, ran := tasks[id], runs[id]
+			if s.Copied {
+				t, ran = ofCopies(s, index, tasks, runs)
+			}
+			if job.count(t.Phase, s) {
 				report.Lost = append(report.Lost, id)
 			}
-			report.Doubled = append(report.Doubled, job.countRuns(runs[id])...)
-			inspect(&report, &job, s, id, tasks[id], runs[id])
-			if tasks[id].Phase == grid.PhaseDone && len(runs[id]) == 0 && !s.Passive {
+			inspect(&report, &job, s, id, t, ran)
+			if t.Phase == grid.PhaseDone && len(ran) == 0 && !s.Passive {
 				report.Unseen++
 			}
-			delete(runs, id)
+			for _, copied := range s.copies(index) { // each is a task that must not be doubled
+				report.Doubled = append(report.Doubled, job.countRuns(runs[copied])...)
+				delete(runs, copied)
+			}
 		}
 		report.Jobs = append(report.Jobs, job)
 		report.Total.add(job)
@@ -255,6 +266,7 @@ func mergeSubmissions(list []Submission) []Submission {
 		merged[last].Count = max(merged[last].Count, s.Count)
 		merged[last].Held = merged[last].Held || s.Held
 		merged[last].Closed = merged[last].Closed || s.Closed
+		merged[last].Copied = merged[last].Copied || s.Copied
 		if s.Seen.After(merged[last].Seen) {
 			merged[last].Seen = s.Seen
 		}

@@ -5,6 +5,7 @@
 // hold (Collect), or takes the same in memory (Records), and counts (Audit).
 //
 //	audit.go    Records and Report; what is lost and what ran twice
+//	copies.go   one task of its copies
 //	inspect.go  what is stuck, late, or without its result
 //	collect.go  Records from state directories
 //	facts.go    the submitter's facts, as far as they are read

@@ -101,7 +101,8 @@ func TestOldFile(t *testing.T) {
 	}
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
-		if strings.HasPrefix(name, "history.") || name == "placing.failover" || name == "owner.name" {
+		if strings.HasPrefix(name, "history.") ||
+			slices.Contains([]string{"placing.failover", "owner.name"}, name) {
 			continue // younger than the file
 		}
 		if o.Line == 0 || o.Layer != LayerFile || o.Preset != "" {

@@ -131,7 +131,7 @@ func ownerSettings() []setting[Agent] {
 			func(a *Agent) *time.Duration { return &a.Owner.Patience }, asSpan()).live(),
 		key("owner.priority", "of jobs: idle = only what nobody else wants, low = a small share",
 			func(a *Agent) *string { return &a.Owner.Priority }, asWord(PriorityIdle, priorityLow)),
-		key("owner.name", "who owns this machine: the copies of a task go to different owners' sites; "+
+		key("owner.name", "who owns this machine: copies of a task go to different owners; "+
 			"empty = it is your only one",
 			func(a *Agent) *string { return &a.Owner.Name }, asText[string]()),
 		key("owner.look", "pause between two looks at what other programs leave; 0s = never look",

@@ -20,8 +20,8 @@ func (p *parser) redundancy(key string, node *yaml.Node) bool {
 		}
 		given, err := grid.ParseReplicas(text)
 		if err != nil {
-			p.fail(node.Line, key, "write it like 2", "want auto, or a whole number from 1 to %d, have %q",
-				grid.MaxReplicas, text)
+			p.fail(node.Line, key, "write it like 2",
+				"want auto, or a whole number from 1 to %d, have %q", grid.MaxReplicas, text)
 			break
 		}
 		r.Replicas, r.Auto = given.Replicas, given.Auto
@@ -52,7 +52,8 @@ func (p *parser) checkRedundancy(seen map[string]int) {
 	if err == nil {
 		return
 	}
-	field, problem, _ := strings.Cut(strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": "), ": ")
+	text := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": ")
+	field, problem, _ := strings.Cut(text, ": ")
 	field, _, _ = strings.Cut(field, ",") // the first of several
 	for _, other := range []string{"replicas", "verify", "agreement"} {
 		if _, given := seen[field]; !given {

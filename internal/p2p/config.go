@@ -36,7 +36,7 @@ type Config struct {
 	Listen       []string         // multiaddrs; empty = a free TCP and UDP port on 127.0.0.1
 	Domain       grid.DomainID    // whom to talk to
 	Name         string           // for people, at most 64 bytes
-	Owner        string           // of the site, at most 64 bytes; empty: it is its owner's only one
+	Owner        string           // of the site, at most 64 bytes; empty: not said
 	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
 	Nonce        uint64           // drawn for this start: two machines may reach the same number
 	Line         uint64           // of starts that followed one another on one machine; 0 = not told

@@ -20,7 +20,7 @@ type CopyView struct {
 	Vote string `json:"vote,omitempty"`
 }
 
-// digestShown is how many digits of a digest people are shown.
+// digestShown counts the digits of a digest that people are shown.
 const digestShown = 12
 
 // Line is a sentence about one of so many copies: "copy 2 of 3 on attic: agrees".
@@ -35,7 +35,8 @@ func (c CopyView) Line(of int) string {
 	}
 	switch {
 	case c.Vote != "":
-		return fmt.Sprintf("%s: %s, digest %s", text, c.Vote, c.Digest[:min(len(c.Digest), digestShown)])
+		short := c.Digest[:min(len(c.Digest), digestShown)]
+		return fmt.Sprintf("%s: %s, digest %s", text, c.Vote, short)
 	case c.Phase == PhaseWaiting:
 		return text + ": waits for a site that has no other copy"
 	default:

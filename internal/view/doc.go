@@ -8,6 +8,7 @@
 // wrong (ErrNotFound, ErrDenied, ...), because both sides may import it.
 //
 //	job.go             jobs and tasks, and their phases
+//	copies.go          the copies in which a task runs
 //	spec.go            a job's specification, to and from pkg/grid
 //	offer.go           how sites answered
 //	counterfactual.go  what a refused job would have to ask less of

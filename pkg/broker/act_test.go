@@ -166,8 +166,12 @@ func (r *rig) drawJob(s source) grid.Job {
 // drawCopies draws how often tasks run; some jobs cannot have that.
 func (r *rig) drawCopies(s source) grid.Redundancy {
 	return []grid.Redundancy{
-		{Replicas: 2}, {Auto: true}, {Verify: .5}, {Replicas: 2, Agreement: 2},
-		{Replicas: 3, Agreement: 2}, {},
+		{Replicas: 2},
+		{Auto: true},
+		{Verify: .5},
+		{Replicas: 2, Agreement: 2},
+		{Replicas: 3, Agreement: 2},
+		{},
 	}[s.n(r.copies)]
 }
 

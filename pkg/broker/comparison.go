@@ -159,7 +159,8 @@ func (c comparison) wasRefused(n tally) bool {
 // doubts reports whether chance wants the result of a site to be confirmed, and somebody could.
 func (c comparison) doubts(first, copied uint32) bool {
 	rule, site := c.j.traits.copies, c.j.tasks[copied].site
-	return rule.Draws() && c.m.peers.doubts(c.j.taskID(first), site, rule) && c.hasOther(first, site)
+	return rule.Draws() && c.m.peers.doubts(c.j.taskID(first), site, rule) &&
+		c.hasOther(first, site)
 }
 
 // hasOther reports whether a site other than those that had a task may take it, now or later.
@@ -284,8 +285,9 @@ func (c comparison) disagreement(n tally, need int) grid.Exit {
 	text := fmt.Sprintf("no %d of %d copies agree%s", need, len(n.votes)+len(n.barren), reason)
 	for _, i := range n.votes {
 		t := &c.j.tasks[i]
-		text += fmt.Sprintf("; copy %d at %s: %s", i/c.j.of+1,
-			cmp.Or(desk{c.m, c.j}.name(t.site), string(t.site)), t.exit.ResultDigest()[:shortDigest])
+		name := cmp.Or(desk{c.m, c.j}.name(t.site), string(t.site))
+		text += fmt.Sprintf("; copy %d at %s: %s", i/c.j.of+1, name,
+			t.exit.ResultDigest()[:shortDigest])
 	}
 	return grid.Exit{Cause: grid.CauseStopped, Text: text[:min(len(text), maxRuling)]}
 }

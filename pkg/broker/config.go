@@ -28,7 +28,7 @@ type Config struct {
 	Here  grid.SiteID `json:",omitempty"`
 
 	Name       string          // of this site, as others know it; empty: its ID
-	HeldBy     string          `json:",omitempty"` // who owns this machine; empty: it is the only one
+	HeldBy     string          `json:",omitempty"` // who owns this machine; empty: not said
 	Seed       uint64          // of ties, back-off and the jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
 	Capability grid.Capability // own rates, named as the data's source

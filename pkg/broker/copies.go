@@ -9,8 +9,8 @@ import (
 
 // A task that runs in several copies has a place in the roster for each of them. Copy c of task i,
 // both counted from 0, is number c*of+i there, and to all sites: each copy is to the core a task
-// like any other, with fencing tokens, leases, checkpoints and facts of its own, and no two attempts
-// of it run at the same time. What copies have in common is decided in comparison.go.
+// like any other, with fencing tokens, leases, checkpoints and facts of its own, and no two
+// attempts of it run at the same time. What copies have in common is decided in comparison.go.
 
 // copying holds what a copy knows of being one. What is about all copies of a task stands with the
 // first.

@@ -28,7 +28,8 @@ func (b *bench) bid(id grid.JobID, sites ...grid.SiteID) {
 	b.Helper()
 	for n, s := range sites {
 		j := b.m.jobs.all[id]
-		b.hear(s, protocol.Bid{Job: id, Seq: max(j.seq, 1), Offer: offer(uint64(n+1), float64(n+1), 1)})
+		o := offer(uint64(n+1), float64(n+1), 1)
+		b.hear(s, protocol.Bid{Job: id, Seq: max(j.seq, 1), Offer: o})
 	}
 	b.pass(2 * time.Second)
 }
@@ -59,7 +60,8 @@ func (b *bench) prints(id grid.JobID, index uint32, text string) {
 	b.Helper()
 	t := &b.m.jobs.all[id].tasks[index]
 	at, from := b.m.jobs.all[id].attempt(index), t.site
-	exit := grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{Path: "/stdout", CID: grid.CID(text)}}
+	out := grid.Produced{Path: "/stdout", CID: grid.CID(text)}
+	exit := grid.Exit{Cause: grid.CauseExited, Stdout: out}
 	b.hear(from, protocol.Exited{Attempt: at, Exit: exit})
 	b.do(step.Collected{Attempt: at})
 }
@@ -91,11 +93,12 @@ func TestCopiesAreTasksOfTheirOwn(t *testing.T) {
 		t.Fatalf("%d copies are awarded, want 4", len(seen))
 	}
 	for index, award := range seen {
-		at := slices.IndexFunc(award.Tasks, func(t protocol.AwardedTask) bool { return t.Index == index })
+		is := func(t protocol.AwardedTask) bool { return t.Index == index }
+		at := slices.IndexFunc(award.Tasks, is)
 		given := award.Tasks[at]
 		task := award.Spec.Expand(id, index, given.Item)
-		if want := fmt.Sprint([]string{fmt.Sprint(index % 2), []string{"x", "y"}[index%2]}); fmt.Sprint(
-			task.Args) != want {
+		want := fmt.Sprint([]string{fmt.Sprint(index % 2), []string{"x", "y"}[index%2]})
+		if fmt.Sprint(task.Args) != want {
 			t.Errorf("copy %d has arguments %v, want %s", index, task.Args, want)
 		}
 		if want := map[bool]uint32{false: 0, true: index%2 + 1}[index >= 2]; given.CopyOf != want {
@@ -120,7 +123,8 @@ func TestCopiesPartOwners(t *testing.T) {
 		for _, s := range []grid.SiteID{"a", "b"} {
 			b.do(step.PeerSeen{Site: s, Name: string(s), Owner: "ann"})
 		}
-		b.do(step.PeerSeen{Site: "c", Name: "c", Owner: map[bool]string{true: "ann", false: "ben"}[only]})
+		owner := map[bool]string{true: "ann", false: "ben"}[only]
+		b.do(step.PeerSeen{Site: "c", Name: "c", Owner: owner})
 		id := b.copied(1, grid.Redundancy{Replicas: 2, Agreement: 2})
 		b.bid(id, "a", "b", "c")
 		want := map[bool]string{false: "[a c]", true: "[a b]"}[only]
@@ -140,7 +144,7 @@ func TestAThirdCopyDecides(t *testing.T) {
 	b.runs(id, 1)
 	b.prints(id, 0, "bwrong")
 	s, _ := b.m.Job(id)
-	if s.Tasks[0].Copies[0].Vote != VoteOpen {
+	if s.Tasks[0].Copies[0].Vote != voteOpen {
 		t.Errorf("one result: %+v", s.Tasks[0].Copies)
 	}
 	b.prints(id, 1, "bright")
@@ -194,7 +198,8 @@ func TestFirstFinishWins(t *testing.T) {
 		at := b.runs(id, 0)
 		other := b.runs(id, 1)
 		if first == "fails" {
-			b.hear("a", protocol.Exited{Attempt: at, Exit: grid.Exit{Cause: grid.CauseExited, Code: 3}})
+			exit := grid.Exit{Cause: grid.CauseExited, Code: 3}
+			b.hear("a", protocol.Exited{Attempt: at, Exit: exit})
 			if s, _ := b.m.Job(id); !s.Ended.IsZero() {
 				t.Fatal("it has ended with the first failure")
 			}
@@ -202,7 +207,8 @@ func TestFirstFinishWins(t *testing.T) {
 		} else {
 			b.prints(id, 0, "bout")
 			to, fence := one[protocol.Fence](t, b.last)
-			if to != "b" || fence.Below[0].Task != other.Task || fence.Below[0].Token <= other.Token {
+			below := fence.Below[0]
+			if to != "b" || below.Task != other.Task || below.Token <= other.Token {
 				t.Errorf("%s is told %+v", to, fence)
 			}
 		}
@@ -313,7 +319,8 @@ func (w twin) verdict() string {
 func (w twin) wanted(have int) int {
 	most := 0
 	for _, d := range w.digests {
-		most = max(most, len(slices.DeleteFunc(slices.Clone(w.digests), func(o string) bool { return o != d })))
+		others := func(o string) bool { return o != d }
+		most = max(most, len(slices.DeleteFunc(slices.Clone(w.digests), others)))
 	}
 	return min(max(have, len(w.digests)+w.need-most), w.most)
 }
@@ -378,10 +385,10 @@ func endCopy(m *Machine, j *job, index uint32, digest string) {
 // which several agreed.
 func wantVotes(t *rapid.T, task TaskState, w twin) {
 	for i, d := range w.digests {
-		want := VoteAgrees
+		want := voteAgrees
 		switch {
 		case w.verdict() == "none":
-			want = VoteDiffers
+			want = voteDiffers
 		case d != w.verdict():
 			want = VoteOutvoted
 		}
@@ -450,12 +457,13 @@ func TestDoubtIsDrawnByTaskAndSite(t *testing.T) {
 	}
 }
 
-// Of a job of an earlier version, and of one without copies, nothing is new in what is written down.
+// Nothing is new in what is written down of a job without copies.
 func TestFactsWithoutCopiesAreAsBefore(t *testing.T) {
 	b := newBench(t, nil, "a")
 	id := b.started(1)
 	text := string(b.m.Snapshot())
-	for _, word := range []string{"outvoted", "chosen", "doubted", "ruling", "Redundancy", "right"} {
+	words := []string{"outvoted", "chosen", "doubted", "ruling", "Redundancy", "right"}
+	for _, word := range words {
 		if strings.Contains(text, word) {
 			t.Errorf("the facts of job %s name %s", id, word)
 		}

@@ -117,7 +117,8 @@ func (d desk) apartFor(
 		owners[d.m.peers.holder(site)] = true
 	}
 	same := func(site grid.SiteID) bool { return owners[d.m.peers.holder(site)] }
-	if slices.ContainsFunc(standing, func(c *candidate) bool { return c.left > 0 && !same(c.offer.Site) }) {
+	another := func(c *candidate) bool { return c.left > 0 && !same(c.offer.Site) }
+	if slices.ContainsFunc(standing, another) {
 		return same
 	}
 	return func(site grid.SiteID) bool { return slices.Contains(used, site) }

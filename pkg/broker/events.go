@@ -39,7 +39,7 @@ const (
 	eventOutvoted    = "outvoted"           // warn; a site's result is not what others agree on
 	eventNoAgreement = "no_agreement"       // warn; a task has no result; Text = who says what
 	eventReopened    = "result_reopened"    // warn; a result is to be confirmed; Text = why
-	eventUnconfirmed = "result_unconfirmed" // warn; of a job that has ended; its site has lied since
+	eventUnconfirmed = "result_unconfirmed" // warn; delivered, and its site has lied since
 
 	// Checkpoints.
 	eventSavedCounts  = "checkpoint_counts"  // info; Value = its number

@@ -275,7 +275,8 @@ func (p *peers) forgetLongGone() {
 			p.forget(id)
 		}
 	}
-	for _, id := range slices.Concat(p.faults.Sites(), sortedSites(p.breaches), sortedSites(p.right)) {
+	noted := slices.Concat(p.faults.Sites(), sortedSites(p.breaches), sortedSites(p.right))
+	for _, id := range noted {
 		if _, known := p.all[id]; !known && id != p.cfg.Here {
 			p.acquit(id)
 		}

@@ -24,11 +24,11 @@ type Vote uint8
 // The votes.
 const (
 	VoteNone     Vote = iota // it has brought no result, or not yet
-	VoteOpen                 // it waits for the results of others
-	VoteResult               // it is the task's result; nobody else was to confirm it
-	VoteAgrees               // it is the task's result, or the same
+	voteOpen                 // it waits for the results of others
+	voteResult               // it is the task's result; nobody else was to confirm it
+	voteAgrees               // it is the task's result, or the same
 	VoteOutvoted             // others agree on another result
-	VoteDiffers              // it is not the task's result, which nobody has confirmed, or there is none
+	voteDiffers              // it is not the result, which nobody confirmed, or there is none
 )
 
 // String is the vote in one word.
@@ -69,7 +69,8 @@ func (j *job) taskState(first uint32, asked bool) TaskState {
 func (j *job) copyState(first, i uint32) CopyState {
 	t := &j.tasks[i]
 	s := CopyState{
-		Number: i/j.of + 1, RunsAs: j.taskID(i), Phase: t.phase, Site: t.site, StartedAt: t.startedAt,
+		Number: i/j.of + 1, RunsAs: j.taskID(i), Phase: t.phase, Site: t.site,
+		StartedAt: t.startedAt,
 	}
 	if !t.hasVoted() {
 		return s
@@ -86,14 +87,14 @@ func (j *job) voteOf(first, i uint32, digest string) Vote {
 	case t.outvoted:
 		return VoteOutvoted
 	case head.ruling != nil:
-		return VoteDiffers
+		return voteDiffers
 	case head.chosen == 0:
-		return VoteOpen
+		return voteOpen
 	case j.tasks[j.stands(first)].exit.ResultDigest() != digest:
-		return VoteDiffers
+		return voteDiffers
 	case len(j.tally(first, false).best) > 1:
-		return VoteAgrees
+		return voteAgrees
 	default:
-		return VoteResult
+		return voteResult
 	}
 }

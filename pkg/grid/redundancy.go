@@ -118,18 +118,19 @@ func (j Job) ValidateRedundancy() error {
 	case j.Spec.Kind == KindReservation:
 		return invalidf("replicas, verify: a reservation runs nothing that could be compared")
 	case j.Split != SplitNone:
-		return invalidf("replicas, verify: the parts of a split job exchange data while they run, " +
-			"and cannot run a second time beside themselves")
+		return invalidf("replicas, verify: the parts of a split job exchange data " +
+			"while they run, and cannot run a second time beside themselves")
 	case j.Flood:
-		return invalidf("replicas, verify: not with placing: flood, which queues one copy at several sites")
+		return invalidf("replicas, verify: not with placing: flood, " +
+			"which queues one copy at several sites")
 	case j.Spec.Window.Promised():
 		return invalidf("replicas, verify: not with a fixed start or a deadline: " +
 			"a promise is made by one site, and other copies may end later")
 	case j.Spec.Reservation != "":
 		return invalidf("replicas, verify: not in a reservation, which holds places for one copy")
 	case uint64(j.Count)*uint64(r.Most()) > MaxTasks:
-		return invalidf("replicas, verify: a task may run in %d copies, so that a job has at most %d "+
-			"tasks then, have %d; split the job", r.Most(), MaxTasks/r.Most(), j.Count)
+		return invalidf("replicas, verify: a task may run in %d copies, so that a job has "+
+			"at most %d tasks then, have %d; split the job", r.Most(), MaxTasks/r.Most(), j.Count)
 	default:
 		return nil
 	}

@@ -12,7 +12,10 @@ import (
 // waysOfCopying are what users may ask for.
 func waysOfCopying() []grid.Redundancy {
 	return []grid.Redundancy{
-		{Replicas: 2}, {Replicas: 2, Agreement: 2}, {Replicas: 3, Agreement: 2}, {Auto: true},
+		{Replicas: 2},
+		{Replicas: 2, Agreement: 2},
+		{Replicas: 3, Agreement: 2},
+		{Auto: true},
 		{Verify: .02},
 	}
 }

@@ -111,8 +111,8 @@ func TestNoWrongResultWithAgreement(t *testing.T) {
 	}
 }
 
-// foundWithin is how many of its jobs a site that errs is found within, and with which chance, at
-// the least, by 1 - .8^20: its first 20 results are all compared.
+// A site that errs is found within foundWithin of its jobs with at least that chance, as 1 - .8^20:
+// its first 20 results are all compared.
 const (
 	foundWithin = 100
 	foundChance = .98
@@ -165,9 +165,9 @@ func (x *errant) awardsTo(site grid.SiteID) (before, later int) {
 	return before, later
 }
 
-// A site that was trusted begins to err in the midst of a job. When it is found it has nothing of it
-// any more, what it had delivered is confirmed by others or computed again, and honest sites keep
-// what they have. Without that wrong results are left.
+// A site that was trusted begins to err in the midst of a job. When it is found it has nothing of
+// it any more, what it had delivered is confirmed by others or computed again, and honest sites
+// keep what they have. Without that wrong results are left.
 func TestALiarLosesItsWork(t *testing.T) {
 	left := 0
 	for seed := range uint64(*errants) {

@@ -24,7 +24,7 @@ const (
 	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
 	flawBack     Flaw = "back"     // a task went on from before its last checkpoint that counted
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
-	flawWrong    Flaw = "wrong"    // a result that several sites were to agree on is not the right one
+	flawWrong    Flaw = "wrong"    // a result on which sites were to agree is not right
 	flawAccused  Flaw = "accused"  // a site was outvoted that gives right results only
 )
 

@@ -10,7 +10,8 @@ func copiesView(t broker.TaskState, n names) []view.CopyView {
 	var all []view.CopyView
 	for _, c := range t.Copies {
 		v := view.CopyView{
-			Number: c.Number, ID: c.RunsAs.String(), Phase: phaseOf(broker.TaskState{Phase: c.Phase}),
+			Number: c.Number, ID: c.RunsAs.String(),
+			Phase:  phaseOf(broker.TaskState{Phase: c.Phase}),
 			Digest: c.Digest, Vote: c.Vote.String(),
 		}
 		if c.Site != "" {

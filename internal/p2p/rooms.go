@@ -59,6 +59,11 @@ func LoadIdentity(file string) (Identity, error) { return wire.LoadIdentity(file
 // NewIdentity makes an identity that is nowhere on disk.
 func NewIdentity() (Identity, error) { return wire.NewIdentity() }
 
+// SignedBy reports whether a site's key has signed a text.
+func SignedBy(site grid.SiteID, text, signature []byte) bool {
+	return wire.SignedBy(site, text, signature)
+}
+
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
 func Redeem(

@@ -10,6 +10,9 @@
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal
 //	run.go               the name of a run
+//	behalf.go            messages said on behalf of an owner
+//	certificate.go       who may act for an owner
+//	standby.go           what group members say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once
@@ -58,10 +61,12 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// ForBroker reports whether a message is for the submitter's machine; the
-// others are for the site's.
+// ForBroker reports whether a message is for the submitter's machine, on whosever behalf it is
+// said; the others are for the site's.
 func ForBroker(msg Message) bool {
-	switch msg.(type) {
+	switch msg := msg.(type) {
+	case OnBehalf:
+		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
 		Exited, Checkpointed:
 		return true

@@ -41,7 +41,7 @@ func (g *Topic) check(
 		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
 			return g.invalid(cause, result)
 		}
-		if !verified(e.Signer, signed, signature) {
+		if !wire.SignedBy(e.Signer, signed, signature) {
 			return g.reject(causeSignature)
 		}
 		if cause, result := g.checkTimely(e, from); result != pubsub.ValidationAccept {
@@ -136,21 +136,6 @@ func (g *Topic) count(e protocol.Envelope, size int) (cause string) {
 	default:
 		return ""
 	}
-}
-
-// verified reports whether the envelope was signed by the site it names. A peer ID
-// of an ed25519 key holds the key.
-func verified(signer grid.SiteID, signed, signature []byte) bool {
-	id, err := wire.PeerOf(signer)
-	if err != nil {
-		return false
-	}
-	key, err := id.ExtractPublicKey()
-	if err != nil {
-		return false
-	}
-	ok, err := key.Verify(signed, signature)
-	return ok && err == nil
 }
 
 // reserve claims queue space for a message on its way to the handler.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -85,13 +86,12 @@ func (r *roster) tally(first uint32, alike bool) tally {
 		case !voted[t.site] || alike:
 			voted[t.site] = true
 			n.votes = append(n.votes, i)
-			digest := t.exit.ResultDigest()
-			same[digest] = append(same[digest], i)
+			same[t.digest] = append(same[t.digest], i)
 		}
 	}
 	n.kinds = len(same)
 	for _, i := range n.votes {
-		if with := same[r.tasks[i].exit.ResultDigest()]; len(with) > len(n.best) {
+		if with := same[r.tasks[i].digest]; len(with) > len(n.best) {
 			n.best = with
 		}
 	}
@@ -237,7 +237,7 @@ func (c comparison) choose(first, chosen uint32, n tally) {
 		}
 		t.outvoted = true
 		c.m.saveTask(j, i)
-		c.convict(j.attempt(i), t, winner.exit.ResultDigest())
+		c.convict(j.attempt(i), t, winner.digest)
 	}
 }
 
@@ -287,9 +287,9 @@ func (c comparison) disagreement(n tally, need int) grid.Exit {
 		t := &c.j.tasks[i]
 		name := cmp.Or(desk{c.m, c.j}.name(t.site), string(t.site))
 		text += fmt.Sprintf("; copy %d at %s: %s", i/c.j.of+1, name,
-			t.exit.ResultDigest()[:shortDigest])
+			t.digest[:shortDigest])
 	}
-	return grid.Exit{Cause: grid.CauseStopped, Text: text[:min(len(text), maxRuling)]}
+	return grid.Exit{Cause: grid.CauseStopped, Text: strings.ToValidUTF8(text[:min(len(text), maxRuling)], "")}
 }
 
 const (

@@ -17,7 +17,7 @@ import (
 func (c comparison) convict(id grid.AttemptID, liar *task, right string) {
 	site := liar.site
 	text := fmt.Sprintf("wrong result: %s, and others agree on %s",
-		liar.exit.ResultDigest()[:shortDigest], right[:shortDigest])
+		liar.digest[:shortDigest], right[:shortDigest])
 	c.m.out.Report(step.LevelWarn, eventOutvoted, step.Report{Attempt: id, Site: site, Text: text})
 	c.m.peers.breach(site, liar.awardedAt, text)
 	c.m.peers.blame(site)

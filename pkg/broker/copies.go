@@ -15,8 +15,9 @@ import (
 // copying holds what a copy knows of being one. What is about all copies of a task stands with the
 // first.
 type copying struct {
-	idle     bool // a further copy that nobody needs yet; it has ended, so to say
-	outvoted bool // its result is not what others have agreed on
+	idle     bool   // a further copy that nobody needs yet; it has ended, so to say
+	outvoted bool   // its result is not what others have agreed on
+	digest   string // of its result, see vote; no fact
 
 	// Of the first copy.
 	chosen  uint32     // 1 + number of the copy whose result counts; 0: none does yet
@@ -158,6 +159,13 @@ func (r *roster) phaseOf(first uint32) grid.Phase {
 func (t *task) hasVoted() bool {
 	return (t.phase == grid.PhaseDone || t.phase == grid.PhaseFailed) &&
 		t.exit != nil && t.exit.Cause.Final()
+}
+
+// vote works out the digest by which a copy's result is compared.
+func (t *task) vote() {
+	if t.exit != nil {
+		t.digest = t.exit.ResultDigest()
+	}
 }
 
 // work is one of a job's tasks as its site runs it. A copy is like the first, by another name.

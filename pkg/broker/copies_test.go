@@ -378,6 +378,7 @@ func endCopy(m *Machine, j *job, index uint32, digest string) {
 	tk.token, tk.site = 1, grid.SiteID(fmt.Sprintf("site%d", index))
 	tk.exit = &grid.Exit{Cause: grid.CauseExited, Stdout: grid.Produced{CID: grid.CID(digest)}}
 	m.endTask(j, index, grid.PhaseDone)
+	tk.vote()
 	m.drainLooks()
 }
 

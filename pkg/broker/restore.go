@@ -115,6 +115,9 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		copying: v.copying(),
 	}
 	t.restore(v.Pledge, v.Phase.Ended())
+	if j.of > 0 && t.hasVoted() {
+		t.vote()
+	}
 	for _, o := range v.Rivals {
 		t.rivals = append(t.rivals, rival{
 			token: o.Token, site: o.Site, offer: o.Offer, quoted: o.Quoted, distance: o.Distance,

@@ -193,8 +193,9 @@ func (m *Machine) finish(j *job, index uint32) {
 	t.log(t.exit.Cause.String(), m.now)
 	m.endTask(j, index, phase)
 	if j.of > 0 { // whether it counts is decided when all that ended in this Step is known
+		t.vote()
 		m.out.Report(step.LevelDebug, eventCopyEnded, step.Report{
-			Attempt: id, Site: t.site, Text: t.exit.ResultDigest(),
+			Attempt: id, Site: t.site, Text: t.digest,
 		})
 	} else {
 		m.peers.praise(t.site, t.awardedAt)

@@ -75,13 +75,13 @@ func (j *job) copyState(first, i uint32) CopyState {
 	if !t.hasVoted() {
 		return s
 	}
-	s.Status, s.Digest = t.exit.Status(), t.exit.ResultDigest()
-	s.Vote = j.voteOf(first, i, s.Digest)
+	s.Status, s.Digest = t.exit.Status(), t.digest
+	s.Vote = j.voteOf(first, i)
 	return s
 }
 
 // voteOf says how the result of a copy stands to those of the others.
-func (j *job) voteOf(first, i uint32, digest string) Vote {
+func (j *job) voteOf(first, i uint32) Vote {
 	head, t := &j.tasks[first], &j.tasks[i]
 	switch {
 	case t.outvoted:
@@ -90,7 +90,7 @@ func (j *job) voteOf(first, i uint32, digest string) Vote {
 		return voteDiffers
 	case head.chosen == 0:
 		return voteOpen
-	case j.tasks[j.stands(first)].exit.ResultDigest() != digest:
+	case j.tasks[j.stands(first)].digest != t.digest:
 		return voteDiffers
 	case len(j.tally(first, false).best) > 1:
 		return voteAgrees

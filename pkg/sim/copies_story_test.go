@@ -23,7 +23,7 @@ func waysOfCopying() []grid.Redundancy {
 // In all stories of trouble the copies of a task keep to the rules that tasks do: none runs twice
 // at the same time, all end, and with agreement the results are right although one site errs.
 func TestStoriesWithCopies(t *testing.T) {
-	for _, s := range stories() {
+	for _, s := range append(stories(), storiesOfSubmitters()...) {
 		if s.change != nil {
 			continue // what is not to be relied on is switched off: attempts overlap then
 		}
@@ -32,6 +32,26 @@ func TestStoriesWithCopies(t *testing.T) {
 				s.playCopies(t, seed*8+uint64(n), how)
 			}
 		}
+	}
+}
+
+// storiesOfSubmitters are about the site whose jobs these are.
+func storiesOfSubmitters() []story {
+	return []story{
+		{name: "the submitter's backup is restored", happen: func(w *World, _ grid.SiteID) {
+			w.Backup("s0")
+			w.after(15*time.Second, func() { w.Crash("s0"); w.RestoreBackup("s0"); w.Restart("s0") })
+		}},
+		{name: "the submitter is cut off", happen: func(w *World, _ grid.SiteID) {
+			w.Isolate("s0")
+			w.after(20*time.Second, func() { w.Rejoin("s0") })
+		}},
+		{name: "all sites are killed, one after the other", happen: func(w *World, _ grid.SiteID) {
+			for n, site := range w.order {
+				w.after(time.Duration(n)*7*time.Second, func() { w.Crash(site) })
+				w.after(time.Duration(n)*7*time.Second+5*time.Second, func() { w.Restart(site) })
+			}
+		}},
 	}
 }
 

@@ -165,6 +165,33 @@ func (x *errant) awardsTo(site grid.SiteID) (before, later int) {
 	return before, later
 }
 
+// With auto a task runs twice, side by side, while its site is new, and alone as a rule once it is
+// trusted; a site that errs from the beginning delivers nothing wrong.
+func TestAutoFallsWithTrust(t *testing.T) {
+	x := newErrant(1, nil)
+	x.Err("s6", erring, 0)
+	var early, late int
+	for n := range 120 {
+		x.play(t, 1, grid.Redundancy{Auto: true})
+		s, _ := x.Job("s0", x.jobs[n])
+		switch copies := len(s.Tasks[0].Copies); {
+		case n < trustedSoon:
+			early += copies
+		case n >= 120-trustedSoon:
+			late += copies
+		}
+	}
+	if x.wrong() > 0 || x.outvoted()["s6"] == 0 {
+		t.Errorf("%d wrong results; outvoted: %v", x.wrong(), x.outvoted())
+	}
+	if early < 2*trustedSoon || late > trustedSoon*5/4 {
+		t.Errorf("%d copies of the first %d tasks, %d of the last", early, trustedSoon, late)
+	}
+}
+
+// trustedSoon counts tasks with which no site is trusted yet.
+const trustedSoon = 20
+
 // A site that was trusted begins to err in the midst of a job. When it is found it has nothing of
 // it any more, what it had delivered is confirmed by others or computed again, and honest sites
 // keep what they have. Without that wrong results are left.

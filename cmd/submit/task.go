@@ -114,11 +114,8 @@ func (a *app) whyJob(v view.JobView, tasks []view.TaskView) []string {
 			len(lines) < maxTaskLines {
 			lines = append(lines, text)
 		}
-		for _, line := range t.CopyLines() {
-			if len(lines) < maxTaskLines {
-				lines = append(lines, line)
-			}
-		}
+		more := t.CopyLines()
+		lines = append(lines, more[:min(len(more), max(maxTaskLines-len(lines), 0))]...)
 	}
 	return lines
 }

@@ -32,7 +32,7 @@ func (d desk) award(h handover) {
 			tasks = tasks[n:]
 		}
 	}
-	comparison{d.m, d.j}.pairUp(h.tasks)
+	comparison(d).pairUp(h.tasks)
 }
 
 // fitting counts the tasks that one award can carry.

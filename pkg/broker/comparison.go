@@ -183,20 +183,20 @@ func (c comparison) doubt(first uint32) {
 
 // rouse begins as many further copies of a task as it may, and reports whether it has begun one.
 func (c comparison) rouse(first uint32, copies int) bool {
-	any := false
+	some := false
 	for range copies {
 		i, roused := c.j.rouse(first)
 		if !roused {
 			break
 		}
-		any = true
+		some = true
 		c.m.saveTask(c.j, i)
 		c.m.out.Report(step.LevelInfo, eventCopyBegun, step.Report{
 			Attempt: grid.AttemptID{Task: c.j.taskID(i)}, Site: c.m.cfg.Here,
 			Value: float64(i/c.j.of + 1),
 		})
 	}
-	return any
+	return some
 }
 
 // pairUp begins a second copy of tasks that were just awarded, where chance wants their results to
@@ -282,14 +282,16 @@ func (c comparison) disagreement(n tally, need int) grid.Exit {
 			reason = "; another copy: " + why.Text
 		}
 	}
-	text := fmt.Sprintf("no %d of %d copies agree%s", need, len(n.votes)+len(n.barren), reason)
+	var text strings.Builder
+	fmt.Fprintf(&text, "no %d of %d copies agree%s", need, len(n.votes)+len(n.barren), reason)
 	for _, i := range n.votes {
 		t := &c.j.tasks[i]
-		name := cmp.Or(desk{c.m, c.j}.name(t.site), string(t.site))
-		text += fmt.Sprintf("; copy %d at %s: %s", i/c.j.of+1, name,
-			t.digest[:shortDigest])
+		name := cmp.Or(desk(c).name(t.site), string(t.site))
+		fmt.Fprintf(&text, "; copy %d at %s: %s", i/c.j.of+1, name, t.digest[:shortDigest])
 	}
-	return grid.Exit{Cause: grid.CauseStopped, Text: strings.ToValidUTF8(text[:min(len(text), maxRuling)], "")}
+	said := text.String()
+	said = strings.ToValidUTF8(said[:min(len(said), maxRuling)], "")
+	return grid.Exit{Cause: grid.CauseStopped, Text: said}
 }
 
 const (

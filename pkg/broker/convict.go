@@ -41,7 +41,7 @@ func (c comparison) disown(site grid.SiteID) {
 	delete(j.offers, site)
 	for i := range j.tasks {
 		t := &j.tasks[i]
-		if old := t.savings.disown(site); len(old) > 0 {
+		if old := t.disown(site); len(old) > 0 {
 			c.m.letGo(j.taskID(uint32(i)), old)
 			c.m.saveTask(j, uint32(i))
 		}

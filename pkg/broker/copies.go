@@ -226,8 +226,8 @@ func (s *savings) savedElsewhere(site grid.SiteID) bool {
 // disown lists the checkpoints that a site has taken, and those that were taken later, and
 // forgets them.
 func (s *savings) disown(site grid.SiteID) (old []grid.CID) {
-	for i := len(s.counted) - 1; i >= 0; i-- {
-		if s.counted[i].site != site {
+	for i, last := range slices.Backward(s.counted) {
+		if last.site != site {
 			continue
 		}
 		for _, c := range s.counted[:i+1] {

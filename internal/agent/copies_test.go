@@ -18,9 +18,11 @@ func TestALyingSiteIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := agent.Plans(t, 4)
-			c[1].Capability.CoreMFLOPS *= 4 // of those equally near the first
+			c[1].Capability.CoreMFLOPS *= 4 // the first of those equally near
 			c[1].Adapters = map[grid.WorkKind]lrm.Adapter{grid.KindWasm: fake.New(fake.Config{
-				Script: func(lrm.Attempt) fake.Behaviour { return fake.Behaviour{Stdout: "wrong\n"} },
+				Script: func(lrm.Attempt) fake.Behaviour {
+					return fake.Behaviour{Stdout: "wrong\n"}
+				},
 			})}
 			a := start(t, c[0])
 			liar := start(t, c[1], a)
@@ -33,6 +35,7 @@ func TestALyingSiteIsFound(t *testing.T) {
 			for range 20 {
 				job := a.job(t, "print=right", "run=100ms", "exit=0") // the liar is first
 				job.Redundancy = how
+				job.Spec.Axes = []grid.Axis{{Dimension: grid.Computation, Weight: 1}}
 				id := a.submit(t, job)
 				task := a.await(t, id, view.PhaseDone)
 				if got := a.log(t, id, view.LogQuery{Stream: "stdout"}); got != "right\n" {

@@ -33,7 +33,10 @@ func TestCopiesAreNotDoubled(t *testing.T) {
 
 // A task has ended as the copy has whose result counts, or without one.
 func TestATaskIsItsCopies(t *testing.T) {
-	note := func(index uint32, phase grid.Phase) Task { return Task{ID: taskOf(jobA, index), Phase: phase} }
+	note := func(index uint32, phase grid.Phase) Task {
+		return Task{ID: taskOf(jobA, index), Phase: phase}
+	}
+	without := func(task Task) Task { task.NoResult = true; return task }
 	chosen := func(task Task, n uint32) Task { task.Chosen = n; return task }
 	tests := []struct {
 		name   string
@@ -57,7 +60,7 @@ func TestATaskIsItsCopies(t *testing.T) {
 		},
 		{
 			"none counts",
-			[]Task{{ID: taskOf(jobA, 0), Phase: grid.PhaseDone, NoResult: true}, note(1, grid.PhaseDone)},
+			[]Task{without(note(0, grid.PhaseDone)), note(1, grid.PhaseDone)},
 			true,
 			JobReport{Failed: 1},
 		},
@@ -88,18 +91,18 @@ func TestATaskIsItsCopies(t *testing.T) {
 // Which copy counts is noted after its end, and may be taken back.
 func TestTheChoiceComesLater(t *testing.T) {
 	h := newHistory()
-	for _, f := range []step.Fact{
-		{Kind: kindJob, Key: string(jobA), Value: json.RawMessage(
-			`{"job":{"Count":1,"Redundancy":{"Verify":0.02}},"submitted_ms":1}`)},
-		{Kind: kindTask, Key: string(jobA) + ".0", Value: json.RawMessage(`{"phase":8,"token":1}`)},
-		{Kind: kindTask, Key: string(jobA) + ".0", Value: json.RawMessage(`{"phase":8,"token":1,"chosen":1}`)},
-		{Kind: kindTask, Key: string(jobA) + ".0", Value: json.RawMessage(`{"phase":8,"token":1}`)},
-		{Kind: kindTask, Key: string(jobA) + ".0", Value: json.RawMessage(`{"phase":8,"token":1,"chosen":2}`)},
-	} {
+	note := func(kind, key, value string) {
+		t.Helper()
+		f := step.Fact{Kind: kind, Key: string(jobA) + key, Value: json.RawMessage(value)}
 		if err := h.note(f); err != nil {
 			t.Fatal(err)
 		}
 	}
+	note(kindJob, "", `{"job":{"Count":1,"Redundancy":{"Verify":0.02}},"submitted_ms":1}`)
+	note(kindTask, ".0", `{"phase":8,"token":1}`)
+	note(kindTask, ".0", `{"phase":8,"token":1,"chosen":1}`)
+	note(kindTask, ".0", `{"phase":8,"token":1}`)
+	note(kindTask, ".0", `{"phase":8,"token":1,"chosen":2}`)
 	if got := h.tasks[taskOf(jobA, 0)]; got.Chosen != 2 || got.Phase != grid.PhaseDone {
 		t.Errorf("%+v", got)
 	}

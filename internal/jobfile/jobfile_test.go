@@ -210,19 +210,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\ncount: 2\nsplit: never\ncheckpoint: every 5m": "job.yaml:4: checkpoint: the " +
 			"parts of a split job run together",
 
-		"wasm: w\nreplicas: 9":                         "job.yaml:2: replicas: want auto, or a whole number",
-		"wasm: w\nreplicas: some":                      "job.yaml:2: replicas: want auto, or a whole number",
-		"wasm: w\nagreement: 2":                        "job.yaml:2: agreement: 2 copies cannot agree",
-		"wasm: w\nverify: 2":                           "job.yaml:2: verify: want a part from 0 to 1",
-		"wasm: w\nreplicas: 2\nverify: 1":              "job.yaml:3: verify: replicas are compared already",
-		"wasm: w\nreplicas: auto\nagreement: 2":        "job.yaml:3: agreement: 2 copies cannot agree",
-		"wasm: w\nsplit: never\nreplicas: 2":           "job.yaml:3: replicas: the parts of a split job",
-		"wasm: w\nplacing: flood\nverify: .1":          "job.yaml:3: verify: not with placing: flood",
-		"wasm: w\ndeadline: 18:00\nreplicas: 2":        "replicas: not with a fixed start or a deadline",
-		"wasm: w\nreservation: aaaa\nreplicas: 2":      "replicas: not in a reservation",
-		"wasm: w\ncount: 50000\nreplicas: 3":           "replicas: a task may run in 3 copies, so that",
-		"reserve: 2h\nstart: {at: 14:00}\nreplicas: 2": "replicas: a reservation only holds capacity",
-		"wasm: w\ndomains: {spill: true}":              "domains: not supported",
+		"wasm: w\ndomains: {spill: true}": "domains: not supported",
 		"wasm: w\nresources:\n  bandwidth: 20": "job.yaml:3: resources.bandwidth: want a rate with " +
 			"a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have \"20\"; write it like 20Mbit/s",
 		"wasm: w\nresources:\n  memory: 512": "job.yaml:3: resources.memory: want a size with a " +

@@ -14,7 +14,10 @@ func TestCopyLines(t *testing.T) {
 	t.Parallel()
 	digest := strings.Repeat("0123456789abcdef", 4)
 	task := view.TaskView{ID: "aaaaaaaaaaaaaaaa.0", Copies: []view.CopyView{
-		{Number: 1, Phase: view.PhaseDone, Site: "12D3", SiteName: "shed", Digest: digest, Vote: "outvoted"},
+		{
+			Number: 1, Phase: view.PhaseDone, Site: "12D3", SiteName: "shed", Digest: digest,
+			Vote: "outvoted",
+		},
 		{Number: 2, Phase: view.PhaseRunning, Site: "12D4"},
 		{Number: 3, Phase: view.PhaseWaiting, Site: "12D5", SiteName: "barn"},
 	}}

@@ -23,44 +23,50 @@ func copiedJob(r Redundancy) Job {
 
 // What contradicts itself, or the kind of the job, is refused, with the field and the reason.
 func TestRedundancyIsChecked(t *testing.T) {
-	two := Redundancy{Replicas: 2}
-	for name, test := range map[string]struct {
-		how    Redundancy
-		change func(*Job)
-		want   string // empty: it is taken
-	}{
-		"none":             {},
-		"one":              {how: Redundancy{Replicas: 1, Agreement: 1}},
-		"most":             {how: Redundancy{Replicas: MaxReplicas, Agreement: MaxReplicas}},
-		"auto":             {how: Redundancy{Auto: true}},
-		"all":              {how: Redundancy{Verify: 1}},
-		"too many":         {how: Redundancy{Replicas: MaxReplicas + 1}, want: "replicas: want at most 8"},
-		"auto and two":     {how: Redundancy{Auto: true, Replicas: 2}, want: "replicas: auto and a number"},
-		"three of two":     {how: Redundancy{Replicas: 2, Agreement: 3}, want: "agreement: 3 copies"},
-		"two of auto":      {how: Redundancy{Auto: true, Agreement: 2}, want: "agreement: 2 copies"},
-		"verify and two":   {how: Redundancy{Verify: .1, Replicas: 2}, want: "verify: replicas are"},
-		"verify and auto":  {how: Redundancy{Verify: .1, Auto: true}, want: "verify: replicas are"},
-		"more than all":    {how: Redundancy{Verify: 1.01}, want: "verify: want a part"},
-		"less than none":   {how: Redundancy{Verify: -.01}, want: "verify: want a part"},
-		"no number":        {how: Redundancy{Verify: math.NaN()}, want: "verify: want a part"},
-		"parts":            {two, func(j *Job) { j.Split = SplitNever }, "the parts of a split job"},
-		"queued":           {two, func(j *Job) { j.Flood = true }, "not with placing: flood"},
-		"with a deadline":  {two, func(j *Job) { j.Spec.Window.Deadline = time.Unix(1, 0) }, "a promise"},
-		"in a reservation": {two, func(j *Job) { j.Spec.Reservation = "aaaaaaaaaaaaaaaa" }, "places for one"},
-		"as many as go":    {how: two, change: func(j *Job) { j.Count = MaxTasks / 2 }},
-		"one more":         {two, func(j *Job) { j.Count = MaxTasks/2 + 1 }, "at most 50000 tasks"},
-		"compared":         {Redundancy{Verify: .1}, func(j *Job) { j.Count = 20_001 }, "at most 20000 tasks"},
+	for want, how := range map[string][]Redundancy{
+		"": {
+			{}, {Replicas: 1, Agreement: 1}, {Replicas: MaxReplicas, Agreement: MaxReplicas},
+			{Auto: true}, {Verify: 1},
+		},
+		"replicas: want at most 8":   {{Replicas: MaxReplicas + 1}},
+		"replicas: auto and a":       {{Auto: true, Replicas: 2}},
+		"agreement: 3 copies":        {{Replicas: 2, Agreement: 3}},
+		"agreement: 2 copies":        {{Auto: true, Agreement: 2}, {Agreement: 2}},
+		"verify: replicas are":       {{Verify: .1, Replicas: 2}, {Verify: .1, Auto: true}},
+		"verify: want a part from 0": {{Verify: 1.01}, {Verify: -.01}, {Verify: math.NaN()}},
 	} {
-		job := copiedJob(test.how)
-		if test.change != nil {
-			test.change(&job)
+		for _, r := range how {
+			wantRefused(t, copiedJob(r), want)
 		}
-		switch err := job.Validate(); {
-		case test.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case test.want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(fmt.Sprint(err), test.want)):
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
+	}
+}
+
+// Not every job can run in copies.
+func TestJobsThatRunOnce(t *testing.T) {
+	for want, change := range map[string]func(*Job){
+		"the parts of a split job": func(j *Job) { j.Split = SplitNever },
+		"not with placing: flood":  func(j *Job) { j.Flood = true },
+		"a promise is made by one": func(j *Job) { j.Spec.Window.Deadline = time.Unix(1, 0) },
+		"which holds places for":   func(j *Job) { j.Spec.Reservation = "aaaaaaaaaaaaaaaa" },
+		"":                         func(j *Job) { j.Count = MaxTasks / 2 },
+		"has at most 50000 tasks":  func(j *Job) { j.Count = MaxTasks/2 + 1 },
+		"has at most 20000 tasks t": func(j *Job) {
+			j.Count, j.Redundancy = 20_001, Redundancy{Auto: true}
+		},
+	} {
+		job := copiedJob(Redundancy{Replicas: 2})
+		change(&job)
+		wantRefused(t, job, want)
+	}
+}
+
+// wantRefused wants an error that says so; none if there is nothing to say.
+func wantRefused(t *testing.T, job Job, want string) {
+	t.Helper()
+	err := job.Validate()
+	is := errors.Is(err, ErrInvalid) && strings.Contains(err.Error(), want)
+	if want == "" && err != nil || want != "" && !is {
+		t.Errorf("%+v: %v, want %q", job.Redundancy, err, want)
 	}
 }
 
@@ -81,7 +87,9 @@ func TestReplicasWords(t *testing.T) {
 // place in the array it is given.
 func TestAFilledTemplateMakesTheSameTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.SampledFrom([]string{"", "x", "{{index}}", "{{item}}", "{{index}}{{item}}", "{{", "}}"})
+		word := rapid.SampledFrom([]string{
+			"", "x", "{{index}}", "{{item}}", "{{index}}{{item}}", "{{", "}}",
+		})
 		text := func(name string) string { return word.Draw(t, name) + word.Draw(t, name) }
 		spec := Spec{
 			Kind: KindCommand, Args: []string{text("arg"), text("arg")},

@@ -40,7 +40,11 @@ func storiesOfSubmitters() []story {
 	return []story{
 		{name: "the submitter's backup is restored", happen: func(w *World, _ grid.SiteID) {
 			w.Backup("s0")
-			w.after(15*time.Second, func() { w.Crash("s0"); w.RestoreBackup("s0"); w.Restart("s0") })
+			w.after(15*time.Second, func() {
+				w.Crash("s0")
+				w.RestoreBackup("s0")
+				w.Restart("s0")
+			})
 		}},
 		{name: "the submitter is cut off", happen: func(w *World, _ grid.SiteID) {
 			w.Isolate("s0")

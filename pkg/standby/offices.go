@@ -16,7 +16,7 @@ const kindOffice = "office/1"
 // errOffice is a fact that a Register has not written.
 var errOffice = errors.New("no fact of a register")
 
-// officeFact is what outlives a crash of what is known of an owner's group.
+// officeFact holds what of an office outlives a crash.
 type officeFact struct {
 	Certificate []byte      `json:"certificate"`
 	Term        uint64      `json:"term,omitempty"`

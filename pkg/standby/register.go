@@ -9,8 +9,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Register is what a site knows of the groups of other owners (rules 10, 11 and 15): whether it
-// heeds what somebody says on an owner's behalf, and to whom it says what is meant for the owner.
+// Register knows the groups of other owners (rules 10, 11 and 15). It says whether its site
+// heeds a message on an owner's behalf, and where to send a message that is meant for one.
 // It is no part of a Group: a site need not be in one. It has one owner, as a machine has.
 type Register struct {
 	cfg    RegisterConfig
@@ -35,7 +35,7 @@ type registerChecks struct {
 	member, term, single, signature, epoch, owner, plain, saved bool
 }
 
-// office is what is known of one owner's group.
+// office holds all that is known of one owner's group.
 type office struct {
 	raw         []byte // of the newest certificate
 	certificate protocol.Certificate
@@ -83,7 +83,7 @@ func (r Refusal) Label() string {
 	}
 }
 
-// Verdict is what becomes of a message.
+// Verdict says what becomes of a message.
 type Verdict struct {
 	Why Refusal
 	// Facts are to be durable before the message is delivered. They come again with each verdict
@@ -227,7 +227,7 @@ func (r *Register) use(o *office) {
 	o.used = r.turn
 }
 
-// verdict is what becomes of a message, and of what was learned with it.
+// verdict says what becomes of a message, and what was learned with it.
 func (r *Register) verdict(o *office, gone []step.Fact, why Refusal, began bool) Verdict {
 	v := Verdict{Why: why, Facts: gone, Began: began}
 	if o == nil {
@@ -250,7 +250,7 @@ func (r *Register) Saved(owner grid.SiteID) {
 	}
 }
 
-// Route is where to send what is meant for an owner: to who acts, if that was heard of a moment
+// Route says where to send a message for an owner: to who acts, if that was heard of a moment
 // ago, else to all who may, who acts first. Without a certificate it is the owner.
 func (r *Register) Route(now time.Time, owner grid.SiteID) []grid.SiteID {
 	o := r.owners[owner]

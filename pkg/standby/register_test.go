@@ -194,7 +194,7 @@ func (w *twin) route(now time.Time, owner grid.SiteID) []grid.SiteID {
 	return append(first, rest...)
 }
 
-// state is what must be durable of an owner; empty: nothing.
+// state names all that must be durable of an owner; empty: nothing.
 func (w *twin) state(owner grid.SiteID) string {
 	best, known := w.newest(owner)
 	if !known {
@@ -320,7 +320,7 @@ func TestNewsOfWhoActs(t *testing.T) {
 	}
 }
 
-// What is restored is what was saved, and the rest is found out anew.
+// A register takes up what was saved, and finds out the rest anew.
 func TestARegisterIsRestored(t *testing.T) {
 	now := time.Unix(1, 0)
 	first := testRegister(8, registerChecks{})

@@ -125,6 +125,7 @@ type Agent struct {
 	brokerMachine *broker.Machine // only within broker's loop
 	site          *loop
 	broker        *loop
+	heeding       *heeding // between the mesh and the site's machine
 
 	events   *view.EventLog
 	reports  *reporter
@@ -197,6 +198,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		return a, err
 	}
 	if err = a.makeMachines(); err != nil {
+		return a, err
+	}
+	if err = a.openHeeding(); err != nil {
 		return a, err
 	}
 	boot := step.Boot{

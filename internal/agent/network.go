@@ -100,7 +100,7 @@ func (a *Agent) awake() bool {
 
 func (a *Agent) tellBoth(in step.Input) {
 	if a.awake() {
-		a.site.tell(in)
+		a.tellSite(in)
 		a.broker.tell(in)
 	}
 }
@@ -118,13 +118,8 @@ func (a *Agent) received(from grid.SiteID, m protocol.Message) {
 	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
-	target := a.site
-	if protocol.ForBroker(m) {
-		target = a.broker
-	}
-	if err := target.offer(step.MessageReceived{From: from, Message: m}); err != nil {
-		a.reports.count("message_dropped")
-	}
+	a.noteCertificate(m)
+	a.deliver(from, m)
 }
 
 // makeLoop makes the loop of a machine, with the facts of the earlier runs.
@@ -165,7 +160,11 @@ func (j machineJournal) Apply(facts []step.Fact) error { return j.store.Apply(j.
 func (a *Agent) perform(e step.Effect) {
 	switch e := e.(type) {
 	case step.Send:
-		a.send(e.To, e.Message)
+		if protocol.ForBroker(e.Message) {
+			a.sendOwner(e.To, e.Message)
+		} else {
+			a.send(e.To, e.Message)
+		}
 	case step.Broadcast:
 		a.broadcast(e.Message)
 	case step.Report:

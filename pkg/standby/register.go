@@ -2,6 +2,7 @@ package standby
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -43,6 +44,7 @@ type office struct {
 	acting      grid.SiteID // who acts in it
 	heard       time.Time   // of who acts; zero: not in this run
 	saved       bool        // the facts are durable
+	begun       bool        // the term is new since they were
 	used        uint64
 }
 
@@ -51,14 +53,16 @@ type Refusal string
 
 // Why a message is not heeded.
 const (
-	Heeded         Refusal = ""
-	RefusedForged  Refusal = "its certificate is none, or not signed by the owner's key"
-	RefusedEpoch   Refusal = "the owner has signed two certificates of one epoch"
-	RefusedMember  Refusal = "the sender is no member of the owner's group"
-	RefusedTerm    Refusal = "another one acts for the owner since a later term"
-	RefusedTwo     Refusal = "another one acts for the owner in this term"
-	RefusedPlain   Refusal = "the owner has a group, and the message says no term"
-	RefusedCrowded Refusal = "too many owners with attempts here are known already"
+	Heeded        Refusal = ""
+	RefusedForged Refusal = "its certificate is none, or not signed by the owner's key"
+	RefusedEpoch  Refusal = "the owner has signed two certificates of one epoch"
+	RefusedMember Refusal = "the sender is no member of the owner's group"
+	RefusedTerm   Refusal = "another one acts for the owner since a later term"
+	RefusedTwo    Refusal = "another one acts for the owner in this term"
+	RefusedPlain  Refusal = "the owner has a group, and the message says no term"
+	// RefusedStranger is for the driver, which knows the domain.
+	RefusedStranger Refusal = "the owner is no member of this domain"
+	RefusedCrowded  Refusal = "too many owners with attempts here are known already"
 )
 
 // Label is the refusal as it is counted, in snake_case.
@@ -76,6 +80,8 @@ func (r Refusal) Label() string {
 		return "two_in_one_term"
 	case RefusedPlain:
 		return "plain_for_group"
+	case RefusedStranger:
+		return "owner_no_member"
 	case RefusedCrowded:
 		return "too_many_owners"
 	default:
@@ -89,7 +95,8 @@ type Verdict struct {
 	// Facts are to be durable before the message is delivered. They come again with each verdict
 	// about the owner until Saved says that they are.
 	Facts []step.Fact
-	// Began: the term is new here. Who acts in it is to be told how its attempts go.
+	// Began: the term is new here. Who acts in it is to be told how its attempts go. It comes
+	// again as the facts do.
 	Began bool
 	News  *protocol.StandbyNews // for the sender of what is not heeded; nil: nothing
 }
@@ -105,14 +112,16 @@ func (r *Register) Admit(now time.Time, from grid.SiteID, b protocol.Behalf) Ver
 	if why == Heeded {
 		why = r.judge(o, from, b.Term)
 	}
-	began := why == Heeded && b.Term > o.term
-	if began {
-		o.term, o.acting, o.saved = b.Term, from, false
+	if why != Heeded {
+		return r.verdict(o, gone, why)
 	}
-	if why == Heeded {
-		o.heard = now
+	if b.Term > o.term {
+		o.term, o.acting, o.saved, o.begun = b.Term, from, false, true
 	}
-	return r.verdict(o, gone, why, began)
+	o.heard = now
+	v := r.verdict(o, gone, why)
+	v.Began = o.begun
+	return v
 }
 
 // judge compares a sender and its term with what is known.
@@ -133,12 +142,12 @@ func (r *Register) judge(o *office, from grid.SiteID, term uint64) Refusal {
 // says its term: else an owner whose agent was cut off, or was restored from before it had a
 // group, would give orders beside the one who acts. It is told of its group.
 func (r *Register) Plain(owner grid.SiteID) Verdict {
-	o := r.owners[owner]
-	if o == nil || o.alone(owner) || r.cfg.off.plain {
+	if !r.Grouped(owner) || r.cfg.off.plain {
 		return Verdict{}
 	}
+	o := r.owners[owner]
 	r.use(o)
-	return r.verdict(o, nil, RefusedPlain, false)
+	return r.verdict(o, nil, RefusedPlain)
 }
 
 // alone reports whether nobody but the owner's own site may act.
@@ -159,7 +168,7 @@ func (r *Register) Learn(certificate []byte) Verdict {
 		return Verdict{Why: RefusedForged}
 	}
 	o, gone, why := r.learn(c.Owner, certificate)
-	return r.verdict(o, gone, why, false)
+	return r.verdict(o, gone, why)
 }
 
 // learn takes the owner's certificate if it is the newest. An older one is no reason for a
@@ -228,8 +237,8 @@ func (r *Register) use(o *office) {
 }
 
 // verdict says what becomes of a message, and what was learned with it.
-func (r *Register) verdict(o *office, gone []step.Fact, why Refusal, began bool) Verdict {
-	v := Verdict{Why: why, Facts: gone, Began: began}
+func (r *Register) verdict(o *office, gone []step.Fact, why Refusal) Verdict {
+	v := Verdict{Why: why, Facts: gone}
 	if o == nil {
 		return v
 	}
@@ -246,7 +255,7 @@ func (r *Register) verdict(o *office, gone []step.Fact, why Refusal, began bool)
 // Saved says that the facts of a verdict about the owner are durable.
 func (r *Register) Saved(owner grid.SiteID) {
 	if o := r.owners[owner]; o != nil {
-		o.saved = true
+		o.saved, o.begun = true, false
 	}
 }
 
@@ -290,4 +299,23 @@ func (r *Register) Acting(owner grid.SiteID) grid.SiteID {
 		return o.acting
 	}
 	return ""
+}
+
+// ActedFor lists the owners for whom a site acts, as far as this site knows, ascending.
+func (r *Register) ActedFor(site grid.SiteID) []grid.SiteID {
+	var owners []grid.SiteID
+	for owner := range r.owners {
+		if r.Acting(owner) == site {
+			owners = append(owners, owner)
+		}
+	}
+	slices.Sort(owners)
+	return owners
+}
+
+// Grouped reports whether others than the owner's own site may act for it: what is meant for the
+// owner is then said on its behalf.
+func (r *Register) Grouped(owner grid.SiteID) bool {
+	o := r.owners[owner]
+	return o != nil && !o.alone(owner)
 }

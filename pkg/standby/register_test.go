@@ -99,6 +99,7 @@ type twin struct {
 	shown  []protocol.Certificate // that are genuine, in the order in which they came
 	heeded []heeded
 	saved  map[grid.SiteID]string
+	terms  map[grid.SiteID]uint64 // that were saved
 }
 
 type heeded struct {
@@ -206,12 +207,11 @@ func (w *twin) state(owner grid.SiteID) string {
 
 // told tells a register and the twin the same, and returns the first difference.
 func told(r *Register, shown [][]byte, all []said) error {
-	w := &twin{all: shown, saved: map[grid.SiteID]string{}}
+	w := &twin{all: shown, saved: map[grid.SiteID]string{}, terms: map[grid.SiteID]uint64{}}
 	now := time.Unix(1_900_000_000, 0)
 	for i, in := range all {
 		now = now.Add(in.later)
 		owner := in.owner
-		before := w.last(owner).term
 		var v Verdict
 		var want Refusal
 		switch raw := shown[in.certificate]; {
@@ -219,7 +219,7 @@ func told(r *Register, shown [][]byte, all []said) error {
 			v, want = r.Plain(owner), w.plain(owner)
 		case in.learn:
 			if c, err := protocol.DecodeCertificate(raw); err == nil {
-				owner, before = c.Owner, w.last(c.Owner).term
+				owner = c.Owner
 			}
 			v, want = r.Learn(raw), w.show(owner, raw)
 		default:
@@ -229,11 +229,12 @@ func told(r *Register, shown [][]byte, all []said) error {
 			want = w.admit(now, in)
 		}
 		state := w.state(owner)
+		said := !in.plain && !in.learn
 		looked := !in.plain || want != Heeded // a plain message that is heeded says nothing new
 		switch {
 		case v.Why != want:
 			return fmt.Errorf("%d: %+v: %q, want %q", i, in, v.Why, want)
-		case v.Began != (w.last(owner).term > before):
+		case v.Began != (said && want == Heeded && w.last(owner).term > w.terms[owner]):
 			return fmt.Errorf("%d: %+v: began %t", i, in, v.Began)
 		case looked && want != RefusedForged && (len(v.Facts) > 0) != (state != w.saved[owner]):
 			return fmt.Errorf(
@@ -244,7 +245,7 @@ func told(r *Register, shown [][]byte, all []said) error {
 		}
 		if in.saved && len(v.Facts) > 0 {
 			r.Saved(owner)
-			w.saved[owner] = state
+			w.saved[owner], w.terms[owner] = state, w.last(owner).term
 		}
 		for _, o := range []grid.SiteID{"o", "p"} {
 			if diff := cmp.Diff(w.route(now, o), r.Route(now, o)); diff != "" {
@@ -438,7 +439,7 @@ func TestRefusalsOfARegisterHaveLabels(t *testing.T) {
 	seen := map[string]bool{}
 	for _, why := range []Refusal{
 		Heeded, RefusedForged, RefusedEpoch, RefusedMember, RefusedTerm, RefusedTwo, RefusedPlain,
-		RefusedCrowded,
+		RefusedCrowded, RefusedStranger,
 	} {
 		label := why.Label()
 		if seen[label] || why != Heeded && (why == "" || label == Heeded.Label()) {

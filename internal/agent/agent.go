@@ -128,6 +128,7 @@ type Agent struct {
 	broker        *loop // of the group of the own jobs
 	groups        groups
 	around        around
+	heeding       *heeding // between the mesh and the site's machine
 
 	events   *view.EventLog
 	reports  *reporter
@@ -200,6 +201,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		return a, err
 	}
 	if err = a.makeMachines(); err != nil {
+		return a, err
+	}
+	if err = a.openHeeding(); err != nil {
 		return a, err
 	}
 	if err = a.openGroups(); err != nil {

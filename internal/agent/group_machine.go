@@ -216,12 +216,7 @@ func (g *group) wrap(m protocol.Message) protocol.Message {
 	if g.alone() && g.own() {
 		return m
 	}
-	return protocol.OnBehalf{
-		Behalf: protocol.Behalf{
-			Owner: g.owner, Term: g.term, Certificate: g.assembly.encoded,
-		},
-		Message: m,
-	}
+	return g.a.behalf(g.owner, g.term, g.assembly.encoded, m)
 }
 
 // errNotActing answers a command that would have to wait for too long.

@@ -104,7 +104,7 @@ func (a *Agent) awake() bool {
 
 func (a *Agent) tellBoth(in step.Input) {
 	if a.awake() {
-		a.site.tell(in)
+		a.tellSite(in)
 		a.tellBrokers(in)
 	}
 }
@@ -119,15 +119,12 @@ func (a *Agent) heard(from grid.SiteID, m protocol.Message) {
 
 // received hands a message to the machine that it is for.
 func (a *Agent) received(from grid.SiteID, m protocol.Message) {
-	if !a.awake() || a.aboutChecks(from, m) || a.aboutGroups(from, m) {
+	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
-	target := a.site
-	if protocol.ForBroker(m) {
-		target = a.broker
-	}
-	if err := target.offer(step.MessageReceived{From: from, Message: m}); err != nil {
-		a.reports.count("message_dropped")
+	a.noteCertificate(m)
+	if !a.aboutGroups(from, m) {
+		a.deliver(from, m)
 	}
 }
 
@@ -169,7 +166,11 @@ func (j machineJournal) Apply(facts []step.Fact) error { return j.store.Apply(j.
 func (a *Agent) perform(e step.Effect) {
 	switch e := e.(type) {
 	case step.Send:
-		a.send(e.To, e.Message)
+		if protocol.ForBroker(e.Message) {
+			a.sendOwner(e.To, e.Message)
+		} else {
+			a.send(e.To, e.Message)
+		}
 	case step.Broadcast:
 		a.broadcast(e.Message)
 	case step.Report:

@@ -32,7 +32,7 @@ func TestALyingSiteIsFound(t *testing.T) {
 				n.awaitPeers(t, 3)
 			}
 			outvoted := false
-			for range 20 {
+			for range 8 {
 				job := a.job(t, "print=right", "run=100ms", "exit=0") // the liar is first
 				job.Redundancy = how
 				job.Spec.Axes = []grid.Axis{{Dimension: grid.Computation, Weight: 1}}

@@ -427,7 +427,7 @@ func TestDoubtfulnessFalls(t *testing.T) {
 		}
 	}
 	if m.peers.doubtfulness(self, 1) != 0 {
-		t.Error("this machine doubts itself")
+		t.Error("the owner doubts its own machine")
 	}
 }
 

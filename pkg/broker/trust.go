@@ -34,10 +34,10 @@ func (p *peers) distrust(site grid.SiteID) {
 // doubtfulness is the chance, 0 to 1, with which a result of a site is compared with another's:
 // always until the site is trusted, then once in as many results as were confirmed in a row
 // (BOINC, set_trust of the scheduler's sched_version.cpp), and never less often than floor. What
-// this very machine has computed needs no confirmation.
+// the owner's own machine has computed needs no confirmation, wherever this broker runs.
 func (p *peers) doubtfulness(site grid.SiteID, floor float64) float64 {
 	switch n := p.right[site]; {
-	case site == p.cfg.Here:
+	case site == p.cfg.Owner:
 		return 0
 	case n < trustedFrom:
 		return 1

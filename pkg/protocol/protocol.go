@@ -48,6 +48,11 @@ const DeathStreamID = "/mrs/1/death"
 // Topic is the gossip topic of a domain's announcements and clears.
 func Topic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/ann" }
 
+// BehalfTopic is the gossip topic of what acting submitters announce and clear on behalf of
+// owners. It is one of its own: an agent that knows no standbys would take these for forged, and
+// hold it against the peers that pass them on.
+func BehalfTopic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/behalf" }
+
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -187,7 +187,7 @@ func TestTheShapeOfTheMesh(t *testing.T) {
 
 // What libp2p asks of the scores holds, and misdeeds outweigh all that a peer can earn.
 func TestScores(t *testing.T) {
-	params, limits := scores("topic")
+	params, limits := scores([]string{"topic"})
 	topic := params.Topics["topic"]
 	most := topic.TopicWeight * (topic.TimeInMeshWeight*topic.TimeInMeshCap +
 		topic.FirstMessageDeliveriesWeight*topic.FirstMessageDeliveriesCap)

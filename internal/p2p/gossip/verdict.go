@@ -52,7 +52,7 @@ func (g *Topic) check(
 	if err != nil {
 		return g.reject(wire.CauseOf(err))
 	}
-	if site, ok := speaker(message); !ok || site != e.Signer {
+	if !g.belongs(message, e.Signer, raw.GetTopic()) {
 		return g.reject(wire.CauseFormat)
 	}
 	if !own {
@@ -62,6 +62,17 @@ func (g *Topic) check(
 	}
 	raw.ValidatorData = said{by: e.Signer, message: message}
 	return g.reserve(len(raw.GetData()))
+}
+
+// belongs reports whether the signer may say the message on the topic: submitters what is their
+// own on the one, and everybody what is said on behalf of an owner on the other. By which right
+// they say it only those can tell who know the owner's group.
+func (g *Topic) belongs(message protocol.Message, signer grid.SiteID, topic string) bool {
+	site, ok := speaker(message)
+	if _, behalf := message.(protocol.OnBehalf); behalf {
+		return ok && topic == protocol.BehalfTopic(g.cfg.Domain)
+	}
+	return ok && site == signer && topic == protocol.Topic(g.cfg.Domain)
 }
 
 // said is a checked message on its way to the handler.

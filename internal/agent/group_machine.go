@@ -213,8 +213,8 @@ func (g *group) broadcastOut(m protocol.Message) { g.a.broadcast(g.wrap(m)) }
 
 // wrap says for whom a message is, and by which right.
 func (g *group) wrap(m protocol.Message) protocol.Message {
-	if g.alone() && g.own() {
-		return m
+	if g.assembly.encoded == nil {
+		return m // nobody else has ever been able to
 	}
 	return g.a.behalf(g.owner, g.term, g.assembly.encoded, m)
 }

@@ -48,7 +48,8 @@ func settle(src Sources, values []value) (Agent, error) {
 func presetOf(values []value) string {
 	preset := PresetLAN
 	for _, v := range values {
-		if v.name == "preset" && slices.Contains([]string{PresetLAN, presetWAN, PresetTest}, v.text) {
+		if v.name == "preset" &&
+			slices.Contains([]string{PresetLAN, presetWAN, PresetTest}, v.text) {
 			preset = v.text
 		}
 	}

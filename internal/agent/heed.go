@@ -216,17 +216,7 @@ func (a *Agent) sendOwner(owner grid.SiteID, m protocol.Message) {
 	}
 }
 
-// behalf is what a broker of a group says, in the owner's name and with its right to.
-func (a *Agent) behalf(
-	owner grid.SiteID, term uint64, certificate []byte, m protocol.Message,
-) protocol.Message {
-	return protocol.OnBehalf{
-		Behalf:  protocol.Behalf{Owner: owner, Term: term, Certificate: certificate},
-		Message: m,
-	}
-}
-
-// groupReceived takes what a site says to whoever acts for an owner.
+// groupReceived takes what a site says to the group member that acts for an owner.
 func (a *Agent) groupReceived(owner, from grid.SiteID, m protocol.Message) {
 	if owner != a.heeding.self {
 		a.reports.count("not_acting")

@@ -38,6 +38,16 @@ func certificate(
 	return c.Encode()
 }
 
+// behalf puts the message of a group's broker into the owner's name, as its driver does.
+func behalf(
+	owner grid.SiteID, term uint64, certificate []byte, m protocol.Message,
+) protocol.Message {
+	return protocol.OnBehalf{
+		Behalf:  protocol.Behalf{Owner: owner, Term: term, Certificate: certificate},
+		Message: m,
+	}
+}
+
 // circle is a bare agent that knows nothing yet, an owner and others of the domain.
 type circle struct {
 	*bare
@@ -68,7 +78,7 @@ func (c *circle) members(epoch uint64, sites ...grid.SiteID) []byte {
 }
 
 func (c *circle) says(term uint64, certificate []byte, m protocol.Message) protocol.Message {
-	return c.behalf(c.owner.Site(), term, certificate, m)
+	return behalf(c.owner.Site(), term, certificate, m)
 }
 
 // told gives what the site's machine was told since the last time, messages and peers.
@@ -86,7 +96,7 @@ func (c *circle) count(event string) int64 { return c.reports.counters()[event] 
 var order = protocol.Cancel{Job: testAttempt.Task.Job}
 
 // The site's machine hears an owner's orders from the member of the group that acts, and from
-// nobody else. Who is refused is counted, and told who acts.
+// nobody else. Each refusal is counted, and its sender told who acts.
 func TestWhoIsHeeded(t *testing.T) {
 	c := newCircle(t)
 	owner, forger := c.owner.Site(), identity(t)
@@ -334,10 +344,10 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 		}
 		return false
 	}
-	one.send(two.Self(), one.behalf(owner.Site(), 5, group, order))
+	one.send(two.Self(), behalf(owner.Site(), 5, group, order))
 	eventually(t, "the order is heard as the owner's", func() bool { return hears(two, order) })
 	end := protocol.Clear{Job: order.Job, Submitter: owner.Site(), Kind: protocol.ClearEnded}
-	one.broadcast(one.behalf(owner.Site(), 5, group, end))
+	one.broadcast(behalf(owner.Site(), 5, group, end))
 	for _, b := range []*bench{one, two} {
 		eventually(t, "all hear the end as the owner's", func() bool { return hears(b, end) })
 	}
@@ -362,7 +372,7 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 	two.stop()
 	again := newBenchOf(t, two.cfg)
 	again.heeding.allowed = func(grid.SiteID) bool { return true }
-	again.received(one.Self(), one.behalf(owner.Site(), 4, group, order))
+	again.received(one.Self(), behalf(owner.Site(), 4, group, order))
 	if got := again.reports.counters()["heed_superseded_term"]; got != 1 {
 		t.Errorf("a lower term after a start: counted %v", again.reports.counters())
 	}

@@ -2,6 +2,7 @@ package standby
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Register knows the groups of other owners (rules 10, 11 and 15). It says whether its site
-// heeds a message on an owner's behalf, and where to send a message that is meant for one.
+// heeds a message on an owner's behalf, and where to send a message for an owner.
 // It is no part of a Group: a site need not be in one. It has one owner, as a machine has.
 type Register struct {
 	cfg    RegisterConfig
@@ -219,8 +220,9 @@ func (r *Register) makeRoom() (room bool, gone []step.Fact) {
 		busy = r.cfg.Busy()
 	}
 	var oldest grid.SiteID
-	for owner, o := range r.owners { // no two have the same use
-		if !busy[owner] && (oldest == "" || o.used < r.owners[oldest].used) {
+	for _, owner := range slices.Sorted(maps.Keys(r.owners)) {
+		used := r.owners[owner].used
+		if !busy[owner] && (oldest == "" || used < r.owners[oldest].used) {
 			oldest = owner
 		}
 	}
@@ -304,12 +306,11 @@ func (r *Register) Acting(owner grid.SiteID) grid.SiteID {
 // ActedFor lists the owners for whom a site acts, as far as this site knows, ascending.
 func (r *Register) ActedFor(site grid.SiteID) []grid.SiteID {
 	var owners []grid.SiteID
-	for owner := range r.owners {
+	for _, owner := range slices.Sorted(maps.Keys(r.owners)) {
 		if r.Acting(owner) == site {
 			owners = append(owners, owner)
 		}
 	}
-	slices.Sort(owners)
 	return owners
 }
 

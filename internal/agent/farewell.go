@@ -18,7 +18,7 @@ func (w *workshop) farewell(id grid.AttemptID, submitter grid.SiteID) *lrm.Farew
 	note := p2p.DeathNote{Attempt: id}
 	for _, site := range w.a.heeding.members(submitter) {
 		if addrs := w.a.mesh.Ways(site); site != w.a.mesh.Self() && len(addrs) > 0 {
-			note.Add(site, addrs)
+			note = note.With(site, addrs)
 		}
 	}
 	if note.To == "" {

@@ -216,13 +216,26 @@ func (a *Agent) sendOwner(owner grid.SiteID, m protocol.Message) {
 	}
 }
 
+// behalf puts the message of a group's broker into the owner's name, with the right to do so.
+func (a *Agent) behalf(
+	owner grid.SiteID, term uint64, certificate []byte, m protocol.Message,
+) protocol.Message {
+	return protocol.OnBehalf{
+		Behalf:  protocol.Behalf{Owner: owner, Term: term, Certificate: certificate},
+		Message: m,
+	}
+}
+
 // groupReceived takes what a site says to the group member that acts for an owner.
 func (a *Agent) groupReceived(owner, from grid.SiteID, m protocol.Message) {
-	if owner != a.heeding.self {
+	office := a.broker
+	if g := a.groups.of(owner); g != nil {
+		office = g.loop
+	} else if owner != a.heeding.self {
 		a.reports.count("not_acting")
 		return
 	}
-	if err := a.broker.offer(step.MessageReceived{From: from, Message: m}); err != nil {
+	if err := office.offer(step.MessageReceived{From: from, Message: m}); err != nil {
 		a.reports.count("message_dropped")
 	}
 }

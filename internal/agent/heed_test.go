@@ -38,16 +38,6 @@ func certificate(
 	return c.Encode()
 }
 
-// behalf puts the message of a group's broker into the owner's name, as its driver does.
-func behalf(
-	owner grid.SiteID, term uint64, certificate []byte, m protocol.Message,
-) protocol.Message {
-	return protocol.OnBehalf{
-		Behalf:  protocol.Behalf{Owner: owner, Term: term, Certificate: certificate},
-		Message: m,
-	}
-}
-
 // circle is a bare agent that knows nothing yet, an owner and others of the domain.
 type circle struct {
 	*bare
@@ -78,7 +68,7 @@ func (c *circle) members(epoch uint64, sites ...grid.SiteID) []byte {
 }
 
 func (c *circle) says(term uint64, certificate []byte, m protocol.Message) protocol.Message {
-	return behalf(c.owner.Site(), term, certificate, m)
+	return c.behalf(c.owner.Site(), term, certificate, m)
 }
 
 // told gives what the site's machine was told since the last time, messages and peers.
@@ -344,10 +334,10 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 		}
 		return false
 	}
-	one.send(two.Self(), behalf(owner.Site(), 5, group, order))
+	one.send(two.Self(), one.behalf(owner.Site(), 5, group, order))
 	eventually(t, "the order is heard as the owner's", func() bool { return hears(two, order) })
 	end := protocol.Clear{Job: order.Job, Submitter: owner.Site(), Kind: protocol.ClearEnded}
-	one.broadcast(behalf(owner.Site(), 5, group, end))
+	one.broadcast(one.behalf(owner.Site(), 5, group, end))
 	for _, b := range []*bench{one, two} {
 		eventually(t, "all hear the end as the owner's", func() bool { return hears(b, end) })
 	}
@@ -372,7 +362,7 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 	two.stop()
 	again := newBenchOf(t, two.cfg)
 	again.heeding.allowed = func(grid.SiteID) bool { return true }
-	again.received(one.Self(), behalf(owner.Site(), 4, group, order))
+	again.received(one.Self(), one.behalf(owner.Site(), 4, group, order))
 	if got := again.reports.counters()["heed_superseded_term"]; got != 1 {
 		t.Errorf("a lower term after a start: counted %v", again.reports.counters())
 	}

@@ -92,7 +92,7 @@ func TestWhoElseIsTold(t *testing.T) {
 	var n Note
 	n.Attempt = attempt(1)
 	for i, to := range []grid.SiteID{"ann", "ben", "cid"} {
-		n.Add(to, []string{fmt.Sprint("/ip4/127.0.0.1/tcp/", i+1)})
+		n = n.With(to, []string{fmt.Sprint("/ip4/127.0.0.1/tcp/", i+1)})
 	}
 	bad := n
 	bad.Also = []Listener{{To: "a/b"}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -35,13 +36,14 @@ type Listener struct {
 	Addrs []string    `json:"addrs"` // multiaddrs
 }
 
-// Add adds one that is to be told.
-func (n *Note) Add(to grid.SiteID, addrs []string) {
+// With is the note with one more that is to be told.
+func (n Note) With(to grid.SiteID, addrs []string) Note {
 	if n.To == "" {
 		n.To, n.Addrs = to, addrs
-		return
+		return n
 	}
-	n.Also = append(n.Also, Listener{To: to, Addrs: addrs})
+	n.Also = append(slices.Clip(n.Also), Listener{To: to, Addrs: addrs})
+	return n
 }
 
 // Encode writes the note as a file has it.

@@ -367,3 +367,35 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 		t.Errorf("a lower term after a start: counted %v", again.reports.counters())
 	}
 }
+
+// An owner that has certified others says its term from then on, also while it is alone:
+// sites that have seen the certificate heed nothing else.
+func TestAnOwnerWithACertificateSaysItsTerm(t *testing.T) {
+	b := newBench(t, newGated())
+	g := b.groups.of(b.Self())
+	c := protocol.Certificate{Owner: b.Self(), Epoch: 1, Members: []protocol.CertMember{
+		{ID: uint64(g.id), Site: b.Self()}, {ID: 7, Site: "other"},
+	}}
+	c, err := c.Sign(b.mesh.Sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain, said protocol.Message
+	alone := false
+	if err := g.ask(t.Context(), func() {
+		plain = g.wrap(order)
+		g.assemble(c)
+		said, alone = g.wrap(order), g.alone()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	on, is := said.(protocol.OnBehalf)
+	if plain != order || !alone || !is || on.Owner != b.Self() || on.Term == 0 {
+		t.Errorf("before %+v, then %+v, alone: %t", plain, said, alone)
+	}
+	b.heeding.learn(c.Encode())
+	b.received(b.Self(), said)
+	if in := await[step.MessageReceived](b); in.From != b.Self() || in.Message != order {
+		t.Errorf("the own site hears %+v", in)
+	}
+}

@@ -104,6 +104,15 @@ func (g *group) open(stored standby.Stored) error {
 	return nil
 }
 
+// begin makes another member of this agent's, in place of the one that it was.
+func (g *group) begin(m store.Member) error {
+	if err := g.store.Enlist(m); err != nil {
+		return err
+	}
+	g.id, g.saves, g.todo, g.assembly, g.parcels = m.ID, nil, nil, assembly{}, parcels{}
+	return g.open(m.Stored)
+}
+
 // own reports whether the group keeps this agent's own jobs.
 func (g *group) own() bool { return g.owner == g.a.mesh.Self() }
 

@@ -142,8 +142,10 @@ func (g *group) form() {
 	}
 	target := g.target()
 	switch {
-	case target == nil:
+	case target == nil && g.certifies(conf.Voters):
 		g.wish(conf)
+	case target == nil:
+		g.certify(conf.Voters, nil) // the group was made anew
 	case slices.Equal(target, conf.Voters):
 		if len(conf.Learners) == 0 {
 			g.certify(conf.Voters, nil)
@@ -162,6 +164,15 @@ func (g *group) form() {
 		g.tellCertificate()
 		g.step(standby.Change{Voters: target})
 	}
+}
+
+// certifies reports whether the certificate names just these, or nobody was ever certified.
+func (g *group) certifies(voters []standby.MemberID) bool {
+	named := g.assembly.certificate.Members
+	return len(named) == 0 ||
+		slices.EqualFunc(named, voters, func(m protocol.CertMember, id standby.MemberID) bool {
+			return standby.MemberID(m.ID) == id
+		})
 }
 
 // saveSettings lets standbys know how the owner's broker is set up.
@@ -273,6 +284,9 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 // is to end with, which begins when the group has agreed on that. Without a target it ends one.
 func (g *group) certify(voters, target []standby.MemberID) {
 	next := protocol.Certificate{Owner: g.owner, Epoch: g.assembly.certificate.Epoch + 1}
+	if g.member.Row(broker.FactGroup, keyRecovered) != nil {
+		next.Epoch += recoveredBy
+	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(voters, target)))) {
 		site := g.siteOf(id)
 		for candidate, accepted := range g.forming.answers {
@@ -293,7 +307,8 @@ func (g *group) certify(voters, target []standby.MemberID) {
 	if target != nil {
 		end = groupFact(keyTarget, target)
 	}
-	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end)
+	recovered := step.Fact{Kind: broker.FactGroup, Key: keyRecovered}
+	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end, recovered)
 }
 
 // certified goes on when the group has agreed on a certificate.

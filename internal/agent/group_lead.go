@@ -63,7 +63,7 @@ func (g *group) whyIdle() error {
 		}
 	}
 	return fmt.Errorf("%w: a majority of this agent and its standbys is needed, and %v cannot be "+
-		"reached; wait for one of them, or see submit recover --help", errNotActing, missing)
+		"reached; wait for one of them, or submit recover --help", errNotActing, missing)
 }
 
 // giveBack hands the lead to the owner's agent when that is back and has all.

@@ -216,7 +216,7 @@ func (g *group) broadcastOut(m protocol.Message) { g.a.broadcast(g.wrap(m)) }
 // that it is for and after the one that leaves the owner alone.
 func (g *group) wrap(m protocol.Message) protocol.Message {
 	if g.assembly.encoded == nil {
-		return m
+		return m // nobody else has ever been able to
 	}
 	return g.a.behalf(g.owner, g.term, g.assembly.encoded, m)
 }

@@ -122,9 +122,6 @@ func (a *Agent) afterRestore(m store.Member) (store.Member, error) {
 	a.log.Warn("this state was restored: the part in a group of standbys begins anew",
 		"owner", string(m.Owner))
 	m.ID, m.Stored = newMemberID(), standby.Joining()
-	if err := a.store.Dismiss(m.Name, true); err != nil {
-		return m, err
-	}
 	return m, a.store.Enlist(m)
 }
 

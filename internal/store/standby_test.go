@@ -124,7 +124,8 @@ func TestMembersAreReadAsTheyWereSaved(t *testing.T) {
 }
 
 // A member that is dismissed leaves nothing, or the table alone for the machine that goes on
-// without a group. One name has one member.
+// without a group. A name has one member: the next one takes its place, and has its table until
+// it is sent one.
 func TestMembersAreDismissed(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		disk := open(t, t.TempDir())
@@ -133,8 +134,15 @@ func TestMembersAreDismissed(t *testing.T) {
 		if err := disk.Enlist(m); err != nil {
 			t.Fatal(err)
 		}
-		if err := disk.Enlist(m); err == nil {
-			t.Error("a second member of one name is enlisted")
+		m.ID, m.Stored = 2, standby.Joining()
+		if err := disk.Enlist(m); err != nil {
+			t.Fatal(err)
+		}
+		now, err := disk.Members()
+		if table, _ := disk.Load(m.Name); err != nil || len(now) != 1 || now[0].ID != 2 ||
+			!now[0].Stored.Fresh || len(table) != 1 {
+			t.Errorf("in place of the first member there are %+v, with %d facts, %v",
+				now, len(table), err)
 		}
 		if err := disk.Enlist(Member{Name: "a/b", ID: 1}); err == nil {
 			t.Error("a member without a plain name is enlisted")

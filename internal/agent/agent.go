@@ -203,9 +203,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
-	if err = a.openHeeding(); err != nil {
-		return a, err
-	}
 	if err = a.openGroups(); err != nil {
 		return a, err
 	}

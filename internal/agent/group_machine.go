@@ -203,15 +203,17 @@ func (g *group) persist(then func(), rows ...step.Fact) {
 	g.step(standby.Stepped{Term: g.term, Effects: effects})
 }
 
-// sendOut sends a message of the owner's broker, in the name of the owner if others may act for
-// it as well.
+// sendOut sends a message of the owner's broker, in the name of the owner if it has certified
+// who may act for it.
 func (g *group) sendOut(to grid.SiteID, m protocol.Message) {
 	g.a.send(to, g.wrap(m))
 }
 
 func (g *group) broadcastOut(m protocol.Message) { g.a.broadcast(g.wrap(m)) }
 
-// wrap says for whom a message is, and by which right.
+// wrap says for whom a message is, and by which right. Who is in the group at the moment does not
+// count: a site that has seen a certificate heeds no message without a term, before the change
+// that it is for and after the one that leaves the owner alone.
 func (g *group) wrap(m protocol.Message) protocol.Message {
 	if g.assembly.encoded == nil {
 		return m // nobody else has ever been able to

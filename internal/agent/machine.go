@@ -39,8 +39,10 @@ func (a *Agent) makeMachines() error {
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
 	var err error
-	a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig)
-	return err
+	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
+		return err
+	}
+	return a.openHeeding()
 }
 
 func setIf(field *time.Duration, value time.Duration) {

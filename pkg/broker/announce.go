@@ -32,7 +32,7 @@ func (h herald) announce(j *job) {
 		r.theta, r.complete = h.near.distance(&j.req), false
 		r.sample = float64(drawn(h.cfg.ReplyTarget, r.theta)) / float64(len(others))
 	}
-	msg := j.announcement(&h.cfg, h.wall())
+	var msg protocol.Message = j.announcement(&h.cfg, h.wall()) // one for all that it goes to
 	for _, p := range others {
 		if h.peers.all[p].answers && r.sample == 1 {
 			h.out.Send(p, msg)
@@ -163,7 +163,7 @@ func (h herald) onNeedRequirements(
 // job that is placed: its end is said to those alone that had a task of it. Where a part of the
 // sites was asked only those that have answered need to know that it is placed.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
-	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
+	var msg protocol.Message = protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
 	case j.seq == 0 && !j.gossiped: // nobody has heard of it
 		return
@@ -190,7 +190,7 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 }
 
 // clearAnswered tells it the sites that have answered, and those that have a task.
-func (h herald) clearAnswered(j *job, msg protocol.Clear) {
+func (h herald) clearAnswered(j *job, msg protocol.Message) {
 	asked := make(map[grid.SiteID]bool)
 	for _, site := range sortedSites(j.answers) {
 		asked[site] = true

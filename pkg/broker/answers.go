@@ -22,11 +22,12 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	offer := m.peers.completed(j.req, from, msg.Offer)
+	c := newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
+		j.offers[from] = c
 	}
 	j.offered = true
-	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &c.offer, At: m.now})
 }
 
 // onRefuse takes it that a site cannot take the job, and why.

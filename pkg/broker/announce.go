@@ -29,8 +29,10 @@ func (h herald) announce(j *job) {
 	j.announced = true
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
-		r.theta, r.complete = h.near.distance(&j.req), false
-		r.sample = float64(drawn(h.cfg.ReplyTarget, r.theta)) / float64(len(others))
+		r.theta, r.complete, j.sampled = h.near.distance(&j.req), false, j.seq
+		r.drawn = h.near.draws(h.cfg.ReplyTarget, r.theta)
+		r.sample = r.drawn / float64(len(others))
+		h.near.tally.open(r.drawn)
 	}
 	var msg protocol.Message = j.announcement(&h.cfg, h.wall()) // one for all that it goes to
 	for _, p := range others {
@@ -95,7 +97,7 @@ func (h herald) ask(j *job, site grid.SiteID) {
 // widen repeats a sampled round with eight times the sites.
 func (h herald) widen(j *job, last *round) {
 	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
-	r.sample, r.theta = min(1, 8*last.sample), last.theta
+	r.sample, r.theta, r.drawn = min(1, 8*last.sample), last.theta, 8*last.drawn
 	r.complete = r.sample == 1
 	j.inPart = !r.complete
 	h.gossip(j, j.announcement(&h.cfg, h.wall()))

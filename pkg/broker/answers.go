@@ -17,7 +17,7 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		m.reportRefused(eventBidUnexpected, from, about, grid.ReasonInvalid)
 		return
 	}
-	m.peers.answered(from)
+	m.heard(j, from, msg.Seq)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
@@ -36,12 +36,20 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		return
 	}
-	m.peers.answered(from)
+	m.heard(j, from, msg.Seq)
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
 	delete(j.offers, from)
 	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
+}
+
+// heard notes that a site answers announcements, and that this one was.
+func (m *Machine) heard(j *job, from grid.SiteID, seq uint32) {
+	m.peers.answered(from)
+	if seq == j.sampled {
+		m.near.tally.answers++
+	}
 }
 
 // take counts an answer to the announcement under way. Without one, an offer is used
@@ -103,7 +111,7 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
 	if r.isSampled() {
-		m.near.learn(&j.req, j.offersOf(r), drawn(m.cfg.ReplyTarget, r.theta), r.sample)
+		m.near.learn(&j.req, j.offersOf(r), r.drawn, r.sample)
 	}
 	if p, is := m.probes[j.id]; is {
 		m.herald.endProbe(p)

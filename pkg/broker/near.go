@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -9,13 +10,38 @@ import (
 // near learns how near sites have to be that a sampled round should hear of, whatever is drawn:
 // chance alone misses the best of many. There is a distance for each map, in the seconds map as a
 // part of the run time; 0 is not known yet.
-type near [grid.MapSeconds + 1]float64
+type near struct {
+	theta [grid.MapSeconds + 1]float64
+	few   [grid.MapSeconds + 1]float64 // so many rounds in a row have found too few
+	tally tally
+}
 
 const (
 	nearSites = 8  // so many should be near
 	nearMany  = 12 // more are too many
 	nearFew   = 4  // fewer are too few
 )
+
+// tally counts the answers to sampled announcements, and of how many sites chance was to draw them.
+type tally struct {
+	rounds, drawn, answers float64
+}
+
+// tallyRounds is after how many rounds those before count half.
+const tallyRounds = 64
+
+// open notes an announcement by which chance draws so many sites.
+func (t *tally) open(drawn float64) {
+	if t.rounds >= tallyRounds {
+		t.rounds, t.drawn, t.answers = t.rounds/2, t.drawn/2, t.answers/2
+	}
+	t.rounds++
+	t.drawn += drawn
+}
+
+// beside is how many sites have answered beside those that were drawn: near ones, and the
+// submitter's own, which always does. Where not all that are drawn can offer it is so many less.
+func (t *tally) beside() float64 { return (t.answers - t.drawn) / max(t.rounds, 1) }
 
 // scale is the unit of a job's distances.
 func scale(req *grid.Requirement) float64 {
@@ -26,37 +52,49 @@ func scale(req *grid.Requirement) float64 {
 }
 
 // distance is up to where a sampled round of a job should hear of sites; 0: not known.
-func (n *near) distance(req *grid.Requirement) float64 { return n[req.Map] * scale(req) }
+func (n *near) distance(req *grid.Requirement) float64 { return n.theta[req.Map] * scale(req) }
 
-// drawn counts the sites that chance is to draw of so many answers: near ones come beside them.
-func drawn(answers int, theta float64) int {
-	if theta == 0 {
-		return answers
+// draws counts the sites that chance is to draw of so many answers, so that there are so many on
+// average: others come beside them. How many follows from what came, because about as many sites
+// are near as should be, and not exactly; a third is drawn in any case, or nothing is learned. As
+// long as nothing has come, near sites count as eight.
+func (n *near) draws(answers int, theta float64) float64 {
+	least, beside := float64(answers)/3, 1.0 // this site's own
+	if theta > 0 {
+		beside += nearSites
 	}
-	return max(answers-nearSites, (answers+1)/2)
+	if n.tally.rounds >= tallyRounds/4 {
+		beside = n.tally.beside()
+	}
+	return min(max(float64(answers)-beside, least, 1), float64(answers))
 }
 
 // learn takes the distances of a sampled round's offers, as their sites said them, into account:
 // chance was to draw so many sites, that part of all. A round may end before all have answered: how
 // many are near follows from their part of those that have. Up to the nearest of those that were
 // drawn there are about as many sites as one in that part stands for; so far it is gone, and no
-// farther, because beyond it all may be.
-func (n *near) learn(req *grid.Requirement, offers []float64, chosen int, part float64) {
+// farther, because beyond it all may be. Most of them may be far up there: each further round that
+// finds too few goes twice as far.
+func (n *near) learn(req *grid.Requirement, offers []float64, chosen, part float64) {
 	if len(offers) < 2 {
 		return
 	}
 	slices.Sort(offers)
 	theta := n.distance(req)
 	within, _ := slices.BinarySearch(offers, theta)
-	all := float64(chosen*within) / float64(max(len(offers)-within, 1))
+	all := chosen * float64(within) / float64(max(len(offers)-within, 1))
+	few := theta > 0 && all < nearFew
 	switch {
 	case theta == 0:
 		// As far before the first as a later one is behind it: fewer than should be, to begin with.
 		theta = max(2*offers[0]-offers[min(nearFew, len(offers)-1)], offers[0]/2)
 	case all > nearMany:
 		theta = offers[int(float64(within)*nearSites/all)]
-	case all < nearFew && within < len(offers):
-		theta += (offers[within] - theta) * min((nearSites-all)*part, 1)
+	case few && within < len(offers):
+		theta += (offers[within] - theta) * min((nearSites-all)*part*math.Exp2(n.few[req.Map]), 1)
 	}
-	n[req.Map] = theta / scale(req)
+	if n.few[req.Map]++; !few {
+		n.few[req.Map] = 0
+	}
+	n.theta[req.Map] = theta / scale(req)
 }

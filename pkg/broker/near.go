@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"math"
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -12,7 +11,6 @@ import (
 // part of the run time; 0 is not known yet.
 type near struct {
 	theta [grid.MapSeconds + 1]float64
-	few   [grid.MapSeconds + 1]float64 // so many rounds in a row have found too few
 	tally tally
 }
 
@@ -73,8 +71,7 @@ func (n *near) draws(answers int, theta float64) float64 {
 // chance was to draw so many sites, that part of all. A round may end before all have answered: how
 // many are near follows from their part of those that have. Up to the nearest of those that were
 // drawn there are about as many sites as one in that part stands for; so far it is gone, and no
-// farther, because beyond it all may be. Most of them may be far up there: each further round that
-// finds too few goes twice as far.
+// farther, because beyond it all may be.
 func (n *near) learn(req *grid.Requirement, offers []float64, chosen, part float64) {
 	if len(offers) < 2 {
 		return
@@ -83,18 +80,14 @@ func (n *near) learn(req *grid.Requirement, offers []float64, chosen, part float
 	theta := n.distance(req)
 	within, _ := slices.BinarySearch(offers, theta)
 	all := chosen * float64(within) / float64(max(len(offers)-within, 1))
-	few := theta > 0 && all < nearFew
 	switch {
 	case theta == 0:
 		// As far before the first as a later one is behind it: fewer than should be, to begin with.
 		theta = max(2*offers[0]-offers[min(nearFew, len(offers)-1)], offers[0]/2)
 	case all > nearMany:
 		theta = offers[int(float64(within)*nearSites/all)]
-	case few && within < len(offers):
-		theta += (offers[within] - theta) * min((nearSites-all)*part*math.Exp2(n.few[req.Map]), 1)
-	}
-	if n.few[req.Map]++; !few {
-		n.few[req.Map] = 0
+	case all < nearFew && within < len(offers):
+		theta += (offers[within] - theta) * min((nearSites-all)*part, 1)
 	}
 	n.theta[req.Map] = theta / scale(req)
 }

@@ -37,14 +37,6 @@ func TestNearIsOfAMap(t *testing.T) {
 	if got := n.distance(thesis); math.Abs(got-1.8) > 1e-9 {
 		t.Errorf("near is %v, want 1.8", got)
 	}
-	// Nobody still, then one of a hundred: twice and four times as far as at first.
-	for _, want := range []float64{1.8 + .2*.08*2, 1.8 + .2*.08*2 + (.2-.2*.08*2)*.08*4} {
-		n.learn(thesis, []float64{2, 3}, 16, .01)
-		if got := n.distance(thesis); math.Abs(got-want) > 1e-9 {
-			t.Errorf("near is %v, want %v", got, want)
-		}
-	}
-	n.theta[grid.MapThesis] = 1.8
 	// As many are near as were drawn, so sixteen of all: half of them are enough.
 	n.learn(thesis, []float64{1.2, 1.4, 1.5, 1.6, 2, 3, 4, 5}, 16, .1)
 	if got := n.distance(thesis); got != 1.5 {

@@ -17,6 +17,7 @@
 //	configuration.go   settings, and where each comes from
 //	promise.go         what became of promises
 //	planning.go        the site's plan, and reservations
+//	group.go           agents that go on with an owner's jobs
 //	member.go          members, invitations, checks
 //	event.go           events, and the log of the last ones
 //	errors.go          errors that the API answers with

@@ -82,6 +82,8 @@ type AgentStatus struct {
 	Availability *Availability `json:"availability,omitempty"`
 	Forecast     *Forecast     `json:"forecast,omitempty"`
 	Plan         *PlanView     `json:"plan,omitempty"` // what its planner has before it
+	// the group of the own jobs, and those in which it stands by for others
+	Standbys []Group `json:"standbys,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

@@ -156,6 +156,9 @@ func refView(ref data.Ref) view.DataRef {
 
 // GetData opens stored data: a file's bytes or a directory's tar stream.
 func (b *Backend) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	if err := b.agent.Bring(ctx, cid); err != nil {
+		return view.DataRef{}, nil, userError(err)
+	}
 	ref, err := b.StatData(ctx, cid)
 	if err != nil {
 		return ref, nil, err
@@ -193,6 +196,11 @@ func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
 
 // Resume ends a pause.
 func (b *Backend) Resume(ctx context.Context) error { return b.agent.Order(ctx, step.Resume{}) }
+
+// Recover goes on with the own jobs without their standbys, which are named and lost for good.
+func (b *Backend) Recover(ctx context.Context, without []grid.SiteID) error {
+	return userError(b.agent.Recover(ctx, without))
+}
 
 // Stop makes the agent end as soon as nothing runs here any more, unless Resume
 // calls that off; with now, running attempts are stopped and move elsewhere.

@@ -40,6 +40,9 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		return s, err
 	}
 	b.fillMembers(&s, n)
+	if err = b.fillStandbys(ctx, &s, n); err != nil {
+		return s, err
+	}
 	var outlook []site.Outlook
 	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
 	known := b.agent.Known()

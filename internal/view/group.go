@@ -1,0 +1,24 @@
+package view
+
+import "github.com/mrsmesh/mrsmesh/pkg/grid"
+
+// Group is how an agent sees an owner's agent and its standbys.
+type Group struct {
+	Owner     grid.SiteID   `json:"owner"`
+	OwnerName string        `json:"owner_name,omitempty"`
+	Acting    grid.SiteID   `json:"acting,omitempty"` // who acts for the owner; left out: nobody known
+	Here      bool          `json:"here"`             // this agent acts
+	Term      uint64        `json:"term"`             // grows each time that another one acts
+	Members   []GroupMember `json:"members"`          // the owner's agent and its standbys
+	Changing  bool          `json:"changing"`         // members are being replaced
+	Jobs      int           `json:"jobs"`
+	Open      int           `json:"open"`        // of these, not ended
+	Facts     int64         `json:"facts_bytes"` // what each member keeps
+}
+
+// GroupMember is one agent of a group.
+type GroupMember struct {
+	Site grid.SiteID `json:"site"`
+	Name string      `json:"name,omitempty"`
+	Away bool        `json:"away"` // it is not connected
+}

@@ -17,7 +17,8 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		m.reportRefused(eventBidUnexpected, from, about, grid.ReasonInvalid)
 		return
 	}
-	m.heard(j, from, msg.Seq)
+	m.peers.answered(from)
+	m.near.tally.hear(msg.Seq == j.sampled)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
@@ -36,20 +37,13 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		return
 	}
-	m.heard(j, from, msg.Seq)
+	m.peers.answered(from)
+	m.near.tally.hear(msg.Seq == j.sampled)
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
 	delete(j.offers, from)
 	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
-}
-
-// heard notes that a site answers announcements, and that this one was.
-func (m *Machine) heard(j *job, from grid.SiteID, seq uint32) {
-	m.peers.answered(from)
-	if seq == j.sampled {
-		m.near.tally.answers++
-	}
 }
 
 // take counts an answer to the announcement under way. Without one, an offer is used

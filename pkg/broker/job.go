@@ -117,6 +117,19 @@ func (e *enquiry) note(a Answer) {
 	}
 }
 
+// keepNearest forgets the offers of a job that is placed, all but the nearest of those that stand:
+// as many as there are answers. It needs a few of them should a site decline or fail, and in a
+// mesh of 10,000 sites each of some thousand running jobs would keep as many.
+func (e *enquiry) keepNearest(standing []*candidate) {
+	if len(e.offers) <= maxAnswers {
+		return
+	}
+	e.offers = make(map[grid.SiteID]*candidate, maxAnswers)
+	for _, c := range standing[:min(len(standing), maxAnswers)] {
+		e.offers[c.offer.Site] = c
+	}
+}
+
 // overtaken reports whether a site has answered a later announcement already.
 func (e *enquiry) overtaken(from grid.SiteID, seq uint32) bool {
 	last, has := e.answers[from]

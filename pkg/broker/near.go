@@ -37,6 +37,13 @@ func (t *tally) open(drawn float64) {
 	t.drawn += drawn
 }
 
+// hear notes an answer, if it was to a sampled announcement.
+func (t *tally) hear(sampled bool) {
+	if sampled {
+		t.answers++
+	}
+}
+
 // beside is how many sites have answered beside those that were drawn: near ones, and the
 // submitter's own, which always does. Where not all that are drawn can offer it is so many less.
 func (t *tally) beside() float64 { return (t.answers - t.drawn) / max(t.rounds, 1) }

@@ -56,9 +56,17 @@ func TestHowManyAreDrawn(t *testing.T) {
 		theta   float64
 		want    float64
 	}{
-		{tally{}, 16, 0, 15}, {tally{}, 16, 1, 7}, {tally{}, 24, 1, 15}, {tally{}, 12, 1, 4},
-		{tally{}, 1, 1, 1}, {tally{}, 1, 0, 1},
-		{some, 24, 1, 13}, {some, 24, 0, 13}, {some, 12, 1, 4}, {few, 24, 1, 15}, {none, 24, 1, 24},
+		{tally{}, 16, 0, 15},
+		{tally{}, 16, 1, 7},
+		{tally{}, 24, 1, 15},
+		{tally{}, 12, 1, 4},
+		{tally{}, 1, 1, 1},
+		{tally{}, 1, 0, 1},
+		{some, 24, 1, 13},
+		{some, 24, 0, 13},
+		{some, 12, 1, 4},
+		{few, 24, 1, 15},
+		{none, 24, 1, 24},
 	} {
 		n := near{tally: c.tally}
 		if got := n.draws(c.answers, c.theta); got != c.want {
@@ -116,7 +124,7 @@ func TestAsManyAnswerAsAreAskedFor(t *testing.T) {
 				if !called || chance.Float64() > able {
 					continue
 				}
-				n.tally.answers++
+				n.tally.hear(true)
 				if round >= first {
 					answered++
 				}

@@ -26,19 +26,6 @@ func newCandidate(offer grid.Offer, quoted float64, seq uint32, now time.Time) *
 	}
 }
 
-// keepNearest forgets the offers of a job that is placed, all but the nearest of those that stand:
-// as many as there are answers. It needs a few of them should a site decline or fail, and in a
-// mesh of 10,000 sites each of some thousand running jobs would keep as many.
-func (e *enquiry) keepNearest(standing []*candidate) {
-	if len(e.offers) <= maxAnswers {
-		return
-	}
-	e.offers = make(map[grid.SiteID]*candidate, maxAnswers)
-	for _, c := range standing[:min(len(standing), maxAnswers)] {
-		e.offers[c.offer.Site] = c
-	}
-}
-
 // asSeen is a distance in this submitter's map as the candidate's site would see
 // it: without the axes that only the submitter knows.
 func (c *candidate) asSeen(distance float64) float64 {

@@ -24,7 +24,7 @@ type row[V any] struct {
 	n           int
 }
 
-// place is where an entry stands in a row.
+// place holds the neighbours of an entry in a row.
 type place[V any] struct{ before, behind *kept[V] }
 
 func newShelf[V any](n number) *shelf[V] { return &shelf[V]{number: n} }

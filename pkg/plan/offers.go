@@ -114,7 +114,7 @@ func (p *Planner) Withdraw(number uint64) (Offer, bool) {
 // many there were.
 func (p *Planner) WithdrawJob(job grid.JobID) int {
 	n := 0
-	for i := len(p.offers) - 1; i >= 0; i-- { // closing one moves those behind it
+	for i := range slices.Backward(p.offers) { // closing one moves those behind it
 		if p.offers[i].Job == job {
 			p.close(i)
 			n++

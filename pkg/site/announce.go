@@ -91,7 +91,7 @@ func announceOf(told protocol.Message) protocol.Announce {
 	if served, is := told.(protocol.Requirements); is {
 		return served.Announce
 	}
-	return told.(protocol.Announce) //nolint:errcheck,forcetypeassert // onMessage knows no other
+	return told.(protocol.Announce) //nolint:forcetypeassert // onMessage knows no other
 }
 
 func (a *announced) requirement() grid.Requirement { return announceOf(a.told).Req }

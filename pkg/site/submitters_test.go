@@ -45,7 +45,7 @@ func TestARequirementIsHeldOnce(t *testing.T) {
 	}
 }
 
-// dataOf is where the data of a message is.
+// dataOf points to the data of a message.
 func dataOf(msg protocol.Message) unsafe.Pointer {
 	return (*[2]unsafe.Pointer)(unsafe.Pointer(&msg))[1]
 }

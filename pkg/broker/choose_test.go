@@ -159,7 +159,8 @@ func TestSampledReplies(t *testing.T) {
 	second := b.submit(testJob(1))
 	_, announce := one[protocol.Announce](t, b.last)
 	if announce.Sample != third || announce.Theta != near {
-		t.Errorf("sample %v, near is %v, want %v and %v", announce.Sample, announce.Theta, third, near)
+		t.Errorf("sample %v, near is %v, want %v and %v",
+			announce.Sample, announce.Theta, third, near)
 	}
 	_, announce = one[protocol.Announce](t, b.pass(time.Second))
 	if announce.Job != second || announce.Sample != 8*third || announce.Theta != near {
@@ -293,7 +294,7 @@ func TestAPlacedJobKeepsTheNearestOffers(t *testing.T) {
 	}
 	placed := b.pass(time.Second)
 	to, awards := sent[protocol.Award](placed)
-	if want := far[:2]; !slices.Equal(slices.Sorted(slices.Values(to)), []grid.SiteID{want[1], want[0]}) {
+	if want := []grid.SiteID{far[1], far[0]}; !slices.Equal(slices.Sorted(slices.Values(to)), want) {
 		t.Fatalf("awarded to %v, want %v", to, want)
 	}
 	var kept []grid.SiteID
@@ -305,8 +306,9 @@ func TestAPlacedJobKeepsTheNearestOffers(t *testing.T) {
 	if diff := cmp.Diff(far[:maxAnswers], kept); diff != "" {
 		t.Errorf("offers that are kept of a placed job (-want +got):\n%s", diff)
 	}
+	task := awards[0].Tasks[0]
 	declined := b.hear(to[0], protocol.Declined{
-		Attempts: []grid.AttemptID{attemptOf(id, awards[0].Tasks[0].Index, awards[0].Tasks[0].Token)},
+		Attempts: []grid.AttemptID{attemptOf(id, task.Index, task.Token)},
 		Refusal:  grid.Refusal{Reason: grid.ReasonMemory},
 	})
 	if next, _ := one[protocol.Award](t, declined); next != far[2] {

@@ -452,6 +452,24 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 			return m
 		},
-		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
+		"testimony": func(t *rapid.T) Message { return drawTestimony(t) },
+		"exitack":   func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 	}
 }
+
+func drawTestimony(t *rapid.T) Testimony {
+	m := Testimony{
+		Author: drawSite(t), Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
+		IssuedMS: rapid.Int64Range(0, 4e12).Draw(t, "issued"), Signature: drawBytes(t, SignatureBytes),
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "statements") {
+		m.Said = append(m.Said, Statement{
+			About: grid.SiteID(string(rune('a'+i)) + string(drawSite(t))),
+			Index: drawFloat(t, 0, MaxFaultIndex), Tried: rapid.Uint64().Draw(t, "tried"),
+			Over: drawDur(t, 0, maxAgo), Causes: drawSome(t, drawCount),
+		})
+	}
+	return m
+}
+
+func drawCount(t *rapid.T) uint32 { return rapid.Uint32().Draw(t, "count") }

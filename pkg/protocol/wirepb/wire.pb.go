@@ -65,6 +65,7 @@ type Wire struct {
 	//	*Wire_MayStart
 	//	*Wire_Checkpointed
 	//	*Wire_Held
+	//	*Wire_Testimony
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -366,6 +367,15 @@ func (x *Wire) GetHeld() *Held {
 	return nil
 }
 
+func (x *Wire) GetTestimony() *Testimony {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Testimony); ok {
+			return x.Testimony
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -482,6 +492,10 @@ type Wire_Held struct {
 	Held *Held `protobuf:"bytes,29,opt,name=held,proto3,oneof"`
 }
 
+type Wire_Testimony struct {
+	Testimony *Testimony `protobuf:"bytes,30,opt,name=testimony,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -537,6 +551,8 @@ func (*Wire_MayStart) isWire_Body() {}
 func (*Wire_Checkpointed) isWire_Body() {}
 
 func (*Wire_Held) isWire_Body() {}
+
+func (*Wire_Testimony) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -4157,6 +4173,162 @@ func (x *Held) GetReason() uint32 {
 	return 0
 }
 
+// Testimony is what a submitter has counted of sites. The signature is by its key over
+// "mrs testimony 1", a zero byte, the domain, author, sequence and time of issue, and for each
+// statement about, the bits of index, tried, over, the number of causes and the causes: numbers as
+// eight bytes, big endian, texts behind their lengths.
+type Testimony struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Author        string                 `protobuf:"bytes,1,opt,name=author,proto3" json:"author,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	IssuedMs      int64                  `protobuf:"varint,3,opt,name=issued_ms,json=issuedMs,proto3" json:"issued_ms,omitempty"`
+	Said          []*Statement           `protobuf:"bytes,4,rep,name=said,proto3" json:"said,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Testimony) Reset() {
+	*x = Testimony{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Testimony) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Testimony) ProtoMessage() {}
+
+func (x *Testimony) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
+func (*Testimony) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Testimony) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Testimony) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Testimony) GetIssuedMs() int64 {
+	if x != nil {
+		return x.IssuedMs
+	}
+	return 0
+}
+
+func (x *Testimony) GetSaid() []*Statement {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+func (x *Testimony) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+type Statement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	About         string                 `protobuf:"bytes,1,opt,name=about,proto3" json:"about,omitempty"`
+	Index         float64                `protobuf:"fixed64,2,opt,name=index,proto3" json:"index,omitempty"`
+	Tried         uint64                 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
+	OverNs        int64                  `protobuf:"varint,4,opt,name=over_ns,json=overNs,proto3" json:"over_ns,omitempty"`
+	Causes        []uint32               `protobuf:"varint,5,rep,packed,name=causes,proto3" json:"causes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Statement) Reset() {
+	*x = Statement{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Statement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Statement) ProtoMessage() {}
+
+func (x *Statement) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Statement.ProtoReflect.Descriptor instead.
+func (*Statement) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *Statement) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *Statement) GetIndex() float64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Statement) GetTried() uint64 {
+	if x != nil {
+		return x.Tried
+	}
+	return 0
+}
+
+func (x *Statement) GetOverNs() int64 {
+	if x != nil {
+		return x.OverNs
+	}
+	return 0
+}
+
+func (x *Statement) GetCauses() []uint32 {
+	if x != nil {
+		return x.Causes
+	}
+	return nil
+}
+
 // MemberRecord is a statement of the domain's key. The signature is over the
 // bytes of signed, which are an encoded SignedMember, as they are.
 type MemberRecord struct {
@@ -4169,7 +4341,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4353,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4366,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -4228,7 +4400,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4412,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4425,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -4316,7 +4488,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +4500,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +4513,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -4375,7 +4547,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4559,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4572,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4430,7 +4602,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4614,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4627,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4502,7 +4674,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4686,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4699,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4550,7 +4722,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +4734,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +4747,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4617,7 +4789,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xc7\v\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xff\v\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -4652,7 +4824,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
 	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
-	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04heldB\x06\n" +
+	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x126\n" +
+	"\ttestimony\x18\x1e \x01(\v2\x16.mrs.wire.v1.TestimonyH\x00R\ttestimonyB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -4973,7 +5146,19 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Held\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"D\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xa6\x01\n" +
+	"\tTestimony\x12\x16\n" +
+	"\x06author\x18\x01 \x01(\tR\x06author\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1b\n" +
+	"\tissued_ms\x18\x03 \x01(\x03R\bissuedMs\x12*\n" +
+	"\x04said\x18\x04 \x03(\v2\x16.mrs.wire.v1.StatementR\x04said\x12\x1c\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"~\n" +
+	"\tStatement\x12\x14\n" +
+	"\x05about\x18\x01 \x01(\tR\x05about\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x01R\x05index\x12\x14\n" +
+	"\x05tried\x18\x03 \x01(\x04R\x05tried\x12\x17\n" +
+	"\aover_ns\x18\x04 \x01(\x03R\x06overNs\x12\x16\n" +
+	"\x06causes\x18\x05 \x03(\rR\x06causes\"D\n" +
 	"\fMemberRecord\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
@@ -5021,7 +5206,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -5073,13 +5258,15 @@ var (
 		(*ExitAck)(nil),          // 47: mrs.wire.v1.ExitAck
 		(*Checkpointed)(nil),     // 48: mrs.wire.v1.Checkpointed
 		(*Held)(nil),             // 49: mrs.wire.v1.Held
-		(*MemberRecord)(nil),     // 50: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),     // 51: mrs.wire.v1.SignedMember
-		(*Roster)(nil),           // 52: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),      // 53: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),       // 54: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),            // 55: mrs.wire.v1.Check
-		(*Checked)(nil),          // 56: mrs.wire.v1.Checked
+		(*Testimony)(nil),        // 50: mrs.wire.v1.Testimony
+		(*Statement)(nil),        // 51: mrs.wire.v1.Statement
+		(*MemberRecord)(nil),     // 52: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),     // 53: mrs.wire.v1.SignedMember
+		(*Roster)(nil),           // 54: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),      // 55: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),       // 56: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),            // 57: mrs.wire.v1.Check
+		(*Checked)(nil),          // 58: mrs.wire.v1.Checked
 	}
 )
 
@@ -5103,73 +5290,75 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	52, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	53, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	54, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	55, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	56, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	54, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	55, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	56, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	57, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	58, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
 	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	3,  // 28: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 29: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 30: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 31: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 32: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 33: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 34: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 35: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 36: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 37: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 38: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 39: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 40: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 41: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 42: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 43: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 44: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 45: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 46: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 47: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 48: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 49: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 50: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 51: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 52: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 53: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 54: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 55: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 56: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 57: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 58: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 59: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 60: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 61: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 62: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 63: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 64: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 65: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 66: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 67: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 68: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 69: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 70: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 71: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 72: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 73: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 74: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 75: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 76: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 77: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 78: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	50, // 79: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	50, // 80: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	50, // 28: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
+	3,  // 29: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 30: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 31: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 32: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 33: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 34: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 35: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 36: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 37: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 38: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 39: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 40: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 41: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 42: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 43: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 44: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 45: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 46: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 47: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 48: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 49: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 50: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 51: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 52: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 53: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 54: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 55: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 56: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 57: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 58: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 59: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 60: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 61: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 62: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 63: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 64: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 65: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 66: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 67: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 68: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 69: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 70: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 71: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 72: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 73: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 74: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 75: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 76: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 77: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 78: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 79: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	51, // 80: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	52, // 81: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	52, // 82: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -5206,6 +5395,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 		(*Wire_Checkpointed)(nil),
 		(*Wire_Held)(nil),
+		(*Wire_Testimony)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
@@ -5218,7 +5408,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -114,6 +114,7 @@ func (p *peers) noteSilence(r *round) {
 	}
 	if r.complete && !r.within && !r.heard && p.met() {
 		p.cutOff = true
+		p.isAlone()
 	}
 }
 

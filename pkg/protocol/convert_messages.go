@@ -105,8 +105,6 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Held{Held: &wirepb.Held{
 			Attempt: wireAttempt(m.Attempt), Number: m.Number, Reason: uint32(m.Reason),
 		}}
-	case Testimony:
-		w.Body = &wirepb.Wire_Testimony{Testimony: wireTestimony(m)}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
@@ -269,8 +267,6 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 			Attempt: attempt(b.Held.GetAttempt()), Number: b.Held.GetNumber(),
 			Reason: reason(b.Held.GetReason()),
 		}
-	case *wirepb.Wire_Testimony:
-		return testimony(b.Testimony)
 	case *wirepb.Wire_ExitAck:
 		return ExitAck{Attempts: attempts(b.ExitAck.GetAttempts())}
 	default:

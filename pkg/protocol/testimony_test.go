@@ -52,8 +52,12 @@ func TestEachLimitOfTestimoniesIsExact(t *testing.T) {
 			first(func(s *Statement) { s.About = "12D3KooWgooc" }),
 			first(func(s *Statement) { s.About = "12D3KooWgood" }),
 		},
-		"about":    {first(func(s *Statement) { s.About = "1" }), first(func(s *Statement) { s.About = "" })},
-		"no index": {first(func(s *Statement) { s.Index = 0 }), first(func(s *Statement) { s.Index = -.1 })},
+		"about": {
+			first(func(s *Statement) { s.About = "1" }), first(func(s *Statement) { s.About = "" }),
+		},
+		"no index": {
+			first(func(s *Statement) { s.Index = 0 }), first(func(s *Statement) { s.Index = -.1 }),
+		},
 		"index": {
 			first(func(s *Statement) { s.Index = MaxFaultIndex }),
 			first(func(s *Statement) { s.Index = math.Inf(1) }),
@@ -87,7 +91,8 @@ func TestTheLargestTestimonyFits(t *testing.T) {
 	for i := range MaxStatements {
 		s := Statement{
 			About: grid.SiteID(strings.Repeat("s", 100)) + named(i),
-			Index: math.Pi, Tried: math.MaxUint64, Over: math.MaxInt64, Causes: make([]uint32, MaxCauses),
+			Index: math.Pi, Tried: math.MaxUint64, Over: math.MaxInt64,
+			Causes: make([]uint32, MaxCauses),
 		}
 		for c := range s.Causes {
 			s.Causes[c] = math.MaxUint32

@@ -493,7 +493,7 @@ type Wire_Held struct {
 }
 
 type Wire_Testimony struct {
-	Testimony *Testimony `protobuf:"bytes,30,opt,name=testimony,proto3,oneof"`
+	Testimony *Testimony `protobuf:"bytes,50,opt,name=testimony,proto3,oneof"`
 }
 
 func (*Wire_Hello) isWire_Body() {}
@@ -4825,7 +4825,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
 	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x126\n" +
-	"\ttestimony\x18\x1e \x01(\v2\x16.mrs.wire.v1.TestimonyH\x00R\ttestimonyB\x06\n" +
+	"\ttestimony\x182 \x01(\v2\x16.mrs.wire.v1.TestimonyH\x00R\ttestimonyB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +

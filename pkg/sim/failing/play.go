@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
@@ -152,7 +153,7 @@ func (w *world) change(which int) {
 	w.up.enter(r.spell)
 	w.push(event{at: r.spell.To, kind: changed, which: which})
 	if t := r.task; t != nil {
-		w.ledger.Missed(r.id, 1)
+		w.ledger.Missed(r.id, fault.Silent, time.Time{})
 		w.leave(t)
 		t.Failures++
 		t.unsaved, t.number = 0, 0
@@ -208,7 +209,7 @@ func (w *world) work(t *task, delay float64) {
 func (w *world) proceed(t *task, kind kind) {
 	switch {
 	case kind == ended:
-		w.ledger.Succeeded(t.resource.id)
+		w.ledger.Succeeded(t.resource.id, time.Time{})
 		w.leave(t)
 		t.End = w.now
 		w.open--

@@ -229,7 +229,9 @@ func assemble(
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
-		Policy: policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		OwnFaultsOnly: c.Placing.Statements == config.StatementsOwn,
+		FaultHalfLife: c.Placing.FaultHalfLife,
+		Policy:        policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 

@@ -34,7 +34,8 @@ func (a *Agent) makeMachines() error {
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
-	brokerConfig.FIBR = a.cfg.FIBR
+	brokerConfig.FIBR, brokerConfig.OwnFaultsOnly = a.cfg.FIBR, a.cfg.OwnFaultsOnly
+	setIf(&brokerConfig.FaultHalfLife, a.cfg.FaultHalfLife)
 	if a.cfg.Gossip {
 		brokerConfig.UnicastUpTo = 0
 	}

@@ -114,7 +114,9 @@ func (p *peers) noteSilence(r *round) {
 	}
 	if r.complete && !r.within && !r.heard && p.met() {
 		p.cutOff = true
-		p.isAlone()
+		if !p.anyIsHeard() {
+			p.isAlone()
+		}
 	}
 }
 

@@ -121,6 +121,9 @@ func (p *peers) testimonyFor(to grid.SiteID) []protocol.Statement {
 			continue
 		}
 		r := p.faults.Record(id)
+		if r.Tried == 0 { // all that was counted was taken back
+			continue
+		}
 		s := protocol.Statement{
 			About: id, Index: p.faults.Index(id, p.now), Tried: r.Tried, Over: p.now.Sub(r.First),
 		}

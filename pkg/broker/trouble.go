@@ -131,6 +131,13 @@ func (p *peers) mostAreGone() bool {
 	return gone >= 2 && gone > there
 }
 
+// anyIsHeard reports whether any member has said anything within the time of a lease.
+func (p *peers) anyIsHeard() bool {
+	return slices.ContainsFunc(p.sorted(), func(id grid.SiteID) bool {
+		return p.now.Sub(p.all[id].lastSeen) < p.cfg.Lease
+	})
+}
+
 // isAlone takes it that it is this site that cannot be reached: what was counted while that may
 // already have been so is taken back.
 func (p *peers) isAlone() {

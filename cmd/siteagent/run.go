@@ -231,6 +231,7 @@ func assemble(
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
 		OwnFaultsOnly: c.Placing.Statements == config.StatementsOwn,
 		FaultHalfLife: c.Placing.FaultHalfLife,
+		Standbys:      standbysOf(c),
 		Policy:        policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
@@ -243,6 +244,19 @@ func ownerOf(o config.Owner) agent.Owner {
 	return agent.Owner{
 		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root,
 	}
+}
+
+// standbysOf gives the owner's settings of standbys. Where anyone may take part nobody is kept
+// anything for without being asked.
+func standbysOf(c config.Agent) agent.Standbys {
+	s := agent.Standbys{
+		Count: c.Standby.Count, Data: c.Standby.DataBytes,
+		Accept: c.Standby.Accept == config.StandbyDomain && c.Accept != "anyone",
+	}
+	if c.Preset == config.PresetWAN {
+		s.ElectionTimeout = 5 * time.Second
+	}
+	return s
 }
 
 // planningOf gives the owner's settings of the site's plan. Only where anyone may

@@ -15,7 +15,7 @@ type FaultRow struct {
 	Index  int           `json:"index"`            // in whole faults, what others say left out
 	Shared float64       `json:"shared,omitempty"` // what others say, as faults that count besides
 	Says   int           `json:"says,omitempty"`   // others that say they have tried the site
-	Causes []CountedWord `json:"causes,omitempty"` // of all faults, those included for which it made up
+	Causes []CountedWord `json:"causes,omitempty"` // those that it made up for included
 	Last   Time          `json:"last,omitzero"`    // fault
 }
 

@@ -21,9 +21,13 @@ func TestFaultsInWords(t *testing.T) {
 				{Word: "wrong result", Count: 1}, {Word: "failure of the site", Count: 2},
 			}, Last: ago(200 * time.Hour),
 		},
-		"others say 2.0":                {Shared: 2, Says: 3},
-		"1 restart, last 0s ago":        {Causes: []view.CountedWord{{Word: "restart", Count: 1}}, Last: ago(-time.Hour)},
-		"1 missing output, last 5m ago": {Causes: []view.CountedWord{{Word: "missing output", Count: 1}}, Last: ago(5 * time.Minute)},
+		"others say 2.0": {Shared: 2, Says: 3},
+		"1 restart, last 0s ago": {
+			Causes: []view.CountedWord{{Word: "restart", Count: 1}}, Last: ago(-time.Hour),
+		},
+		"1 missing output, last 5m ago": {
+			Causes: []view.CountedWord{{Word: "missing output", Count: 1}}, Last: ago(5 * time.Minute),
+		},
 	} {
 		if got := row.Text(now); got != want || row.IsEmpty() != (want == "") {
 			t.Errorf("%+v: %q, empty %t, want %q", row, got, row.IsEmpty(), want)

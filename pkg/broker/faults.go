@@ -63,7 +63,7 @@ type faultFact struct {
 	Breaches int   `json:"breaches,omitempty"`
 	PassedMS int64 `json:"passed_ms,omitempty"` // it is passed over till then
 
-	Value   float64      `json:"value,omitempty"` // the index at AtMS; 0: Index is, at no known time
+	Value   float64      `json:"value,omitempty"` // the index at AtMS; 0: see Index
 	AtMS    int64        `json:"at_ms,omitempty"`
 	FirstMS int64        `json:"first_ms,omitempty"` // of the first count
 	LastMS  int64        `json:"last_ms,omitempty"`  // of the last fault
@@ -107,7 +107,9 @@ func (p *peers) restoreFaults(f step.Fact) error {
 		p.faults.Put(site, r)
 	}
 	if v.Breaches > 0 {
-		p.breaches[site] = breaches{row: min(v.Breaches, maxBreaches), till: step.FromMS(v.PassedMS)}
+		p.breaches[site] = breaches{
+			row: min(v.Breaches, maxBreaches), till: step.FromMS(v.PassedMS),
+		}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 	heedEvery     = time.Minute         // of one author no more is heard
 	maxAuthors    = 256                 // whose word is remembered
 	testimonyKept = 14 * 24 * time.Hour // after which it is worth a quarter at most
-	weighEvery    = time.Second         // what all say is worked out so often at most, as it changes
+	weighEvery    = time.Second         // what all say is worked out so often at most
 	weighAgain    = time.Minute         // ... and at least, as it fades
 	sequenceBits  = 32                  // of a sequence count testimonies; above is the incarnation
 )

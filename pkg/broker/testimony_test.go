@@ -13,12 +13,20 @@ import (
 )
 
 // says makes a testimony of sites, with so many faults each.
-func (b *bench) says(author grid.SiteID, number uint64, index float64, about ...grid.SiteID) protocol.Testimony {
+func (b *bench) says(
+	author grid.SiteID, number uint64, index float64, about ...grid.SiteID,
+) protocol.Testimony {
 	m := protocol.Testimony{Author: author, Sequence: number, IssuedMS: b.now.UnixMilli()}
 	for _, site := range about {
 		m.Said = append(m.Said, protocol.Statement{About: site, Index: index, Tried: 9})
 	}
 	return m
+}
+
+func (b *bench) exits(site grid.SiteID, id grid.JobID, index uint32, cause grid.ExitCause) {
+	b.hear(site, protocol.Exited{
+		Attempt: attemptOf(id, index, 1), Exit: grid.Exit{Cause: cause},
+	})
 }
 
 func testimonies(effects []step.Effect) map[grid.SiteID]protocol.Testimony {
@@ -45,11 +53,11 @@ func about(m protocol.Testimony) (sites []grid.SiteID) {
 func TestFaultsAreToldToOthers(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
 	id := b.bothRun()
-	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+	b.exits("b", id, 1, grid.CauseExited)
 	if _, set := b.timers[step.TimerKey{Name: timerTestify}]; set {
 		t.Error("there is something to tell before anything has failed")
 	}
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseSandbox}})
+	b.exits("a", id, 0, grid.CauseSandbox)
 	told := testimonies(b.pass(testifyEvery))
 	if len(told) != 3 || !slices.Equal(about(told["c"]), []grid.SiteID{"a", "b"}) ||
 		!slices.Equal(about(told["b"]), []grid.SiteID{"a"}) ||
@@ -71,7 +79,8 @@ func TestFaultsAreToldToOthers(t *testing.T) {
 	}
 	before := came["d"].Sequence
 	b.restart("a", "b", "c", "d")
-	if after := testimonies(b.pass(testifyEvery)); len(after) == 0 || after["c"].Sequence <= before {
+	after := testimonies(b.pass(testifyEvery))
+	if len(after) == 0 || after["c"].Sequence <= before {
 		t.Errorf("after a restart it says %+v", after)
 	}
 }
@@ -80,14 +89,15 @@ func TestFaultsAreToldToOthers(t *testing.T) {
 func TestAnAccusationIsAnswered(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
 	id := b.bothRun()
-	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
-	b.hear("a", protocol.Exited{Attempt: attemptOf(id, 0, 1), Exit: grid.Exit{Cause: grid.CauseExited}})
+	b.exits("b", id, 1, grid.CauseExited)
+	b.exits("a", id, 0, grid.CauseExited)
 	b.hear("c", b.says("c", 1, 0, "a"))
 	if said := testimonies(b.pass(testifyEvery)); len(said) != 0 {
 		t.Errorf("nobody is accused, and it says %+v", said)
 	}
 	b.hear("c", b.says("c", 2, 3, "b"))
-	if said := testimonies(b.pass(testifyEvery)); !slices.Equal(about(said["c"]), []grid.SiteID{"a", "b"}) {
+	said := testimonies(b.pass(testifyEvery))
+	if !slices.Equal(about(said["c"]), []grid.SiteID{"a", "b"}) {
 		t.Errorf("b is accused, and it says %+v", said)
 	}
 }
@@ -138,7 +148,7 @@ func TestTestimoniesThatAreNotHeard(t *testing.T) {
 			b.now = b.now.Add(time.Hour)
 			m.IssuedMS = b.now.Add(protocol.MaxSkew + time.Second).UnixMilli()
 		}, grid.ReasonClock},
-		"too old": {"b", func(b *bench, m *protocol.Testimony) {
+		"too old": {"b", func(b *bench, _ *protocol.Testimony) {
 			b.now = b.now.Add(testimonyKept + time.Hour)
 		}, grid.ReasonStale},
 	} {
@@ -189,7 +199,7 @@ func TestOwnFaultsOnly(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.OwnFaultsOnly = true }, "a", "b", "c")
 	b.hear("c", b.says("c", 1, 20, "a"))
 	id := b.bothRun()
-	b.hear("b", protocol.Exited{Attempt: attemptOf(id, 1, 1), Exit: grid.Exit{Cause: grid.CauseSandbox}})
+	b.exits("b", id, 1, grid.CauseSandbox)
 	b.do(step.PeerSeen{Site: "d", Name: "d"})
 	if said := testimonies(b.pass(2 * testifyEvery)); len(said) > 0 || len(b.m.peers.said.by) > 0 {
 		t.Errorf("told %v, heard %v", said, b.m.peers.said.by)

@@ -147,7 +147,7 @@ func TestOtherFaultsCountInTrouble(t *testing.T) {
 		"the clock is set": {0, func(b *bench, id grid.JobID) {
 			for _, by := range []time.Duration{time.Hour, -30 * time.Hour} {
 				b.do(step.ClockStepped{By: by})
-				b.hear("a", protocol.Renew{Renewal: 7, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
+				b.renew("a", id, 1)
 				b.renewsB(id, 2)
 			}
 		}},
@@ -177,11 +177,11 @@ func TestAnAttemptCountsOnce(t *testing.T) {
 		for range 3 {
 			b.renewsB(id, 5)
 			b.wantFaults("silent", 1)
-			b.hear("a", protocol.Renew{Renewal: 8, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
+			b.renew("a", id, 1)
 			b.wantPhase(id, 0, grid.PhaseRunning)
 			if restarts {
 				b.restart("a", "b")
-				b.hear("a", protocol.Renew{Renewal: 9, Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}})
+				b.renew("a", id, 1)
 			}
 		}
 		b.hear("a", protocol.Exited{

@@ -26,7 +26,8 @@ func TestLedgerAgainstAMap(t *testing.T) {
 		for i := range rapid.IntRange(0, 40).Draw(t, "events") {
 			now := noon.Add(time.Duration(i) * time.Hour)
 			site := rapid.SampledFrom(sites).Draw(t, "site")
-			switch rapid.SampledFrom([]string{"missed", "succeeded", "forgotten"}).Draw(t, "event") {
+			kinds := []string{"missed", "succeeded", "forgotten"}
+			switch rapid.SampledFrom(kinds).Draw(t, "event") {
 			case "missed":
 				cause := Cause(rapid.Uint8Max(uint8(causes)).Draw(t, "cause"))
 				l.Missed(site, cause, now)

@@ -52,7 +52,8 @@ func drawTestimony(t *rapid.T, by grid.SiteID, sites []grid.SiteID, most float64
 	one := Testimony{By: by}
 	for _, site := range sites {
 		if rapid.Bool().Draw(t, "tried") {
-			one.Said = append(one.Said, Statement{site, rapid.Float64Range(0, most).Draw(t, "index")})
+			index := rapid.Float64Range(0, most).Draw(t, "index")
+			one.Said = append(one.Said, Statement{site, index})
 		}
 	}
 	return one
@@ -203,7 +204,7 @@ func TestAColludingMinorityIsHeldByTheOthers(t *testing.T) {
 				}
 			}
 			if index := sharedOf(got, site); index > maxShared*worst+1e-9 {
-				t.Fatalf("%s: %v, and no honest author says more than %v", site, index, maxShared*worst)
+				t.Fatalf("%s: %v, honest authors say at most %v", site, index, maxShared*worst)
 			}
 		}
 	})

@@ -71,9 +71,11 @@ func (m Testimony) Validate() error {
 	case m.Sequence == 0 || m.IssuedMS < 0 || m.IssuedMS > math.MaxInt64/int64(time.Millisecond):
 		return invalidf("testimony: sequence 0 or time of issue out of range")
 	case len(m.Signature) != 0 && len(m.Signature) != SignatureBytes:
-		return invalidf("testimony: signature of %d bytes, want %d", len(m.Signature), SignatureBytes)
+		return invalidf("testimony: signature of %d bytes, want %d",
+			len(m.Signature), SignatureBytes)
 	case len(m.Said) > MaxStatements:
-		return invalidf("testimony: want at most %d statements, have %d", MaxStatements, len(m.Said))
+		return invalidf("testimony: want at most %d statements, have %d",
+			MaxStatements, len(m.Said))
 	}
 	for i, s := range m.Said {
 		if i > 0 && s.About <= m.Said[i-1].About {

@@ -31,10 +31,12 @@ func TestEachLimitOfTestimoniesIsExact(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ last, first Message }{
 		"sequence": {
-			with(func(m *Testimony) { m.Sequence = 1 }), with(func(m *Testimony) { m.Sequence = 0 }),
+			with(func(m *Testimony) { m.Sequence = 1 }),
+			with(func(m *Testimony) { m.Sequence = 0 }),
 		},
 		"issued": {
-			with(func(m *Testimony) { m.IssuedMS = 0 }), with(func(m *Testimony) { m.IssuedMS = -1 }),
+			with(func(m *Testimony) { m.IssuedMS = 0 }),
+			with(func(m *Testimony) { m.IssuedMS = -1 }),
 		},
 		"late": {
 			with(func(m *Testimony) { m.IssuedMS = math.MaxInt64 / 1_000_000 }),
@@ -65,7 +67,9 @@ func TestEachLimitOfTestimoniesIsExact(t *testing.T) {
 		"no number": {
 			first(func(*Statement) {}), first(func(s *Statement) { s.Index = math.NaN() }),
 		},
-		"time": {first(func(s *Statement) { s.Over = 0 }), first(func(s *Statement) { s.Over = -1 })},
+		"time": {
+			first(func(s *Statement) { s.Over = 0 }), first(func(s *Statement) { s.Over = -1 }),
+		},
 		"causes": {
 			first(func(s *Statement) { s.Causes = make([]uint32, MaxCauses) }),
 			first(func(s *Statement) { s.Causes = make([]uint32, MaxCauses+1) }),
@@ -136,8 +140,8 @@ func TestAllOfATestimonyIsSigned(t *testing.T) {
 		note(name, m.SignedBytes("lab"))
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Testimony](), reflect.TypeFor[Statement]()} {
-		if want := map[string]int{"Testimony": 5, "Statement": 5}[of.Name()]; of.NumField() != want {
-			t.Errorf("%s has %d fields, and %d are tested", of.Name(), of.NumField(), want)
+		if of.NumField() != 5 {
+			t.Errorf("%s has %d fields, and 5 are tested", of.Name(), of.NumField())
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestFalseAccusationsChangeLittle(t *testing.T) {
 		quiet, loud = quiet+none.part/seeds, loud+some.part/seeds
 		worst, heard = max(worst, some.worst), max(heard, some.heard)
 	}
-	line := fmt.Sprintf("honest sites have %.3f of the tasks, with lies %.3f; lies count %.2f at most",
+	line := fmt.Sprintf("honest sites have %.3f of the tasks, with lies %.3f; these count %.2f",
 		quiet, loud, worst)
 	t.Log(line)
 	if heard < 3 {

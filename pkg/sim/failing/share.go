@@ -22,7 +22,8 @@ type submitter struct {
 func submitters(n int) []*submitter {
 	var all []*submitter
 	for i := range max(n, 1) {
-		all = append(all, &submitter{id: grid.SiteID(fmt.Sprintf("submitter %d", i)), weighed: -shareEvery})
+		id := grid.SiteID(fmt.Sprintf("submitter %d", i))
+		all = append(all, &submitter{id: id, weighed: -shareEvery})
 	}
 	return all
 }

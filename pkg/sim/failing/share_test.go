@@ -7,15 +7,15 @@ import "testing"
 func TestSharedFaultsSaveFailures(t *testing.T) {
 	r := Resources{Count: 128, MTBF: 4 * 3600, Spread: 1, Shape: 1, Repair: 1800}
 	j := Jobs{
-		Count: 3000, Shortest: 3600, Longest: 36000, Load: .5, Cost: 120, Restart: 60, Deadline: 2,
+		Count: 1500, Shortest: 3600, Longest: 36000, Load: .5, Cost: 120, Restart: 60, Deadline: 2,
 	}
 	const seeds = 3
 	failures := map[string]float64{}
 	for seed := range uint64(seeds) {
 		for name, p := range map[string]Policy{
-			"one":    {Save: SaveLearned, Place: PlaceFIBR},
-			"own":    {Save: SaveLearned, Place: PlaceFIBR, Submitters: 30},
-			"shared": {Save: SaveLearned, Place: PlaceFIBR, Submitters: 30, Share: true},
+			"one":    {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR},
+			"own":    {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30},
+			"shared": {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30, Share: true},
 		} {
 			endings, err := Play(r, j, p, seed)
 			if err != nil {

@@ -114,7 +114,7 @@ func (p *peers) restoreFaults(f step.Fact) error {
 	return nil
 }
 
-// FaultState is what counts against a site, for people.
+// FaultState holds what counts against a site, for people.
 type FaultState struct {
 	Own    float64      // fault index by what was counted here
 	Shared float64      // what others say, as it counts besides

@@ -29,7 +29,7 @@ const (
 	sequenceBits  = 32                  // of a sequence count testimonies; above is the incarnation
 )
 
-// hearsay is what others say of sites, and what of this one's own they were told.
+// hearsay holds what others say of sites, and what of this one's own they were told.
 type hearsay struct {
 	by      map[grid.SiteID]heardTestimony
 	counts  []fault.Shared // what it is worth, ascending by site
@@ -49,7 +49,7 @@ type heardTestimony struct {
 	said     []protocol.Statement
 }
 
-// told is what of this site's testimonies a member has.
+// told says what of this site's testimonies a member has.
 type told struct {
 	version uint64
 	at      time.Time
@@ -112,7 +112,7 @@ func (p *peers) onTestifyTimer() {
 	}
 }
 
-// testimonyFor is what was counted here of all members but this site and the one that is told: the
+// testimonyFor lists what was counted here of all members but this site and the one that is told: the
 // worst ones, if they are too many.
 func (p *peers) testimonyFor(to grid.SiteID) []protocol.Statement {
 	var said []protocol.Statement
@@ -217,13 +217,13 @@ func (h *hearsay) dropOldest() {
 	delete(h.by, oldest)
 }
 
-// shared is what others say of a site, as it counts now.
+// shared returns what others say of a site, as it counts now.
 func (h *hearsay) shared(p *peers, site grid.SiteID) float64 {
 	h.weigh(p)
 	return h.of(site).Index
 }
 
-// of is what others say of a site, as it counted when that was last worked out.
+// of returns what others say of a site, as it counted when that was last worked out.
 func (h *hearsay) of(site grid.SiteID) fault.Shared {
 	at, found := slices.BinarySearchFunc(h.counts, site, func(s fault.Shared, id grid.SiteID) int {
 		return cmp.Compare(s.Site, id)

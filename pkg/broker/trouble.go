@@ -23,7 +23,7 @@ const (
 	countEvery   = time.Second // which sites should speak is worked out so often at most
 )
 
-// trouble is what speaks for this submitter's own trouble.
+// trouble holds what speaks for this submitter's own trouble.
 type trouble struct {
 	awoke   time.Time // when a timer was last found to be late
 	alone   time.Time // when most sites were last found to be silent

@@ -16,7 +16,7 @@ const DefaultHalfLife = 7 * 24 * time.Hour
 // maxIndex is where an index stops to grow.
 const maxIndex = 1e6
 
-// Record is what a ledger knows of one site. It is all that has to be kept of it.
+// Record holds what a ledger knows of one site. It is all that has to be kept of it.
 type Record struct {
 	Index  float64   // the fault index at At, 0 to maxIndex
 	At     time.Time // of the last count
@@ -99,7 +99,7 @@ func (l *Ledger) now(r Record, now time.Time) float64 {
 	return Decayed(r.Index, now.Sub(r.At), l.HalfLife)
 }
 
-// Decayed is what is left of an index after some time: index 2^-(passed/halfLife), to the 2^40th
+// Decayed holds what is left of an index after some time: index 2^-(passed/halfLife), to the 2^40th
 // part of a half-life. It is worked out by square roots and products alone, which are the same on
 // every machine, and never rises with time.
 func Decayed(index float64, passed, halfLife time.Duration) float64 {

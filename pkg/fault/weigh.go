@@ -29,7 +29,7 @@ const (
 	meanPrior = 1      // sites without faults that each author is presumed to know besides
 )
 
-// Statement is what an author has counted of a site.
+// Statement holds what an author has counted of a site.
 type Statement struct {
 	About grid.SiteID
 	Index float64 // now, as it has faded since; 0 to maxIndex
@@ -42,13 +42,13 @@ type Testimony struct {
 	Said []Statement
 }
 
-// Own is what was counted here of a site.
+// Own holds what was counted here of a site.
 type Own struct {
 	Index float64 // now
 	Tried bool    // whether any attempt of it was counted
 }
 
-// Shared is what others say of a site, as it counts.
+// Shared holds what others say of a site, as it counts.
 type Shared struct {
 	Site  grid.SiteID
 	Index float64 // to be added to what was counted here; above 0, at most maxShared
@@ -130,7 +130,7 @@ func (t Testimony) mean() float64 {
 	return sum / float64(n)
 }
 
-// weight is what an author's word is worth, above 0 to 1: what it is trusted as a site, times the
+// weight holds what an author's word is worth, above 0 to 1: what it is trusted as a site, times the
 // square of how far its statements agree with what was counted here, 1/2 before there is
 // anything to compare.
 func weight(t Testimony, own func(grid.SiteID) Own) float64 {

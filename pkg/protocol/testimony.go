@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Testimony is what a submitter tells another member of sites: how often they have failed it. It
+// Testimony holds what a submitter tells another member of sites: how often they have failed it. It
 // holds what the author has seen itself, never what others say, and nothing about the receiver. It
 // takes the place of all that the author has said before. Making and verifying the signature is
 // left to the drivers.
@@ -21,7 +21,7 @@ type Testimony struct {
 	Signature []byte `json:",omitempty"`
 }
 
-// Statement is what an author has counted of one site.
+// Statement holds what an author has counted of one site.
 type Statement struct {
 	About grid.SiteID
 	Index float64       // its fault index now, 0 to MaxFaultIndex

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// accused is what became of honest sites: the part of the honest submitters' tasks that they had,
+// accused says what became of honest sites: the part of the honest submitters' tasks that they had,
 // and the most that was said against one of them, as it counted.
 type accused struct {
 	part, worst float64

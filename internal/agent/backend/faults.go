@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 )
 
-// faultRow is what counts against a member.
+// faultRow shows what counts against a member.
 func faultRow(m broker.MemberState) view.FaultRow {
 	row := view.FaultRow{
 		Site: m.Site, Name: m.Name, Index: int(math.Round(m.Fault.Own)),

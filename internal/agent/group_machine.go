@@ -31,12 +31,16 @@ type brokerSettings struct {
 	FIBR        bool
 	SoftMin     bool
 	Replies     int
+
+	OwnFaultsOnly bool          `json:",omitempty"`
+	FaultHalfLife time.Duration `json:",omitempty"`
 }
 
 func (a *Agent) brokerSettings() brokerSettings {
 	return brokerSettings{
 		Name: a.cfg.Name, Lease: a.cfg.Lease, LeaseMargin: a.cfg.LeaseMargin, Policy: a.cfg.Policy,
 		FIBR: a.cfg.FIBR, SoftMin: a.cfg.SoftMin, Replies: a.cfg.Replies,
+		OwnFaultsOnly: a.cfg.OwnFaultsOnly, FaultHalfLife: a.cfg.FaultHalfLife,
 	}
 }
 
@@ -61,6 +65,8 @@ func (a *Agent) brokerConfig(owner grid.SiteID, s brokerSettings) broker.Config 
 	c.Here, c.Name, c.Seed = a.mesh.Self(), s.Name, a.cfg.Seed
 	c.Addrs, c.Capability = a.mesh.Addrs(), a.cfg.Capability
 	c.ReplyTarget, c.Policy, c.FIBR = s.Replies, s.Policy, s.FIBR
+	c.OwnFaultsOnly = s.OwnFaultsOnly
+	setIf(&c.FaultHalfLife, s.FaultHalfLife)
 	if a.cfg.Gossip {
 		c.UnicastUpTo = 0
 	}
@@ -204,8 +210,14 @@ func (g *group) persist(then func(), rows ...step.Fact) {
 }
 
 // sendOut sends a message of the owner's broker, in the name of the owner if it has certified
-// who may act for it.
+// who may act for it. What the owner says of sites it says itself, under its own key.
 func (g *group) sendOut(to grid.SiteID, m protocol.Message) {
+	if _, said := m.(protocol.Testimony); said {
+		if g.own() {
+			g.a.send(to, m)
+		}
+		return
+	}
 	g.a.send(to, g.wrap(m))
 }
 

@@ -68,6 +68,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	own.Priced, own.Price, own.WasmOnly, own.HoldAll = true, 3, true, true
 	own.Replies, own.Policy, own.Gossip = 7, grid.AvailPolicy(1), true
 	own.SoftMin, own.FIBR = true, true
+	own.OwnFaultsOnly, own.FaultHalfLife = true, time.Hour
 	own.Owner.Patience, own.Planning = time.Minute, Planning{Promised: 50}
 	b, s, o = made(t, own)
 	wantSite.Self, wantSite.Planning = b.Self(), site.Planning{
@@ -80,6 +81,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	wantBroker.ReplyTarget, wantBroker.Policy = 7, grid.AvailPolicy(1)
 	wantBroker.UnicastUpTo, wantBroker.Choice = 0, broker.ChoiceSoftMin
 	wantBroker.FIBR = true
+	wantBroker.OwnFaultsOnly, wantBroker.FaultHalfLife = true, time.Hour
 	if diff := cmp.Diff(wantSite, s); diff != "" {
 		t.Errorf("the site's machine as its owner wants it (-want +got):\n%s", diff)
 	}

@@ -54,6 +54,9 @@ type CheckResult = view.CheckResult
 // Configuration Configuration is where a running agent's settings come from, and what came of reading them again
 type Configuration = view.Configuration
 
+// CountedWord CountedWord is a word with how often it applies
+type CountedWord = view.CountedWord
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 

@@ -34,7 +34,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
 		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{},
 		"AgentStatus": view.AgentStatus{}, "Reach": view.Reach{},
-		"FaultRow": view.FaultRow{}, "Notice": view.Notice{}, "Availability": view.Availability{},
+		"FaultRow": view.FaultRow{}, "CountedWord": view.CountedWord{}, "Notice": view.Notice{}, "Availability": view.Availability{},
 		"Outlook": view.Outlook{}, "Forecast": view.Forecast{},
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{},
 		"MemberRow": view.MemberRow{},

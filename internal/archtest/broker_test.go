@@ -23,7 +23,7 @@ func brokerLayers() []string {
 		"doc.go", "events.go", "config.go", "near.go", "run.go", "wall.go", "offers.go", "arrival.go",
 		"pledge.go", "saved.go", "task.go", "traits.go", "divide.go", "job.go", "hold.go",
 		"tail.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
-		"peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",
+		"testimony.go", "trouble.go", "faults.go", "peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go",

@@ -102,7 +102,8 @@ func TestOldFile(t *testing.T) {
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
 		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
-			name == "placing.failover" {
+			name == "placing.failover" || name == "placing.statements" ||
+			name == "placing.fault-half-life" {
 			continue // younger than the file
 		}
 		if o.Line == 0 || o.Layer != LayerFile || o.Preset != "" {

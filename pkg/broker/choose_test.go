@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -244,15 +245,15 @@ func TestFaultsOutliveARestart(t *testing.T) {
 	if err := again.Restore(b.m.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.peers.faults.Index("a"); got != 1 {
-		t.Errorf("fault index of a after a restart = %d, want 1", got)
+	if got := again.peers.faults.Record("a").Index; got != 1 {
+		t.Errorf("fault index of a after a restart = %v, want 1", got)
 	}
 	b.hear("b", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}})
-	b.m.peers.faults.Missed("b", 1)
+	b.m.peers.faults.Missed("b", fault.Failed, b.now)
 	b.hear("b", protocol.Exited{
 		Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited},
 	})
-	if got := b.m.peers.faults.Index("b"); got != 0 {
+	if got := b.faultIndex("b"); got != 0 {
 		t.Errorf("fault index of b after a success = %d, want 0", got)
 	}
 }

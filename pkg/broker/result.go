@@ -184,7 +184,7 @@ func (m *Machine) finish(j *job, index uint32) {
 		phase = grid.PhaseFailed
 	}
 	t.log(t.exit.Cause.String(), m.now)
-	m.peers.praise(t.site, t.awardedAt)
+	m.peers.praise(t)
 	m.endTask(j, index, phase)
 	m.out.Report(step.LevelInfo, "task_"+phase.String(), step.Report{
 		Attempt: id, Site: t.site, Value: float64(t.exit.Status()),

@@ -115,6 +115,9 @@ func (p *peers) noteSilence(r *round) {
 	}
 	if r.complete && !r.within && !r.heard && p.met() {
 		p.cutOff = true
+		if !p.anyIsHeard() {
+			p.isAlone()
+		}
 	}
 }
 

@@ -6,6 +6,7 @@
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
 //	views.go     jobs, tasks, offers and sites as they are shown
+//	faults.go    what counts against sites
 //	past.go      lists of jobs, and those that only the history has
 //	share.go     what other programs leave of the processor for a task
 //	planning.go  the site's plan and this agent's reservations

@@ -28,8 +28,8 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 			if m.Connected {
 				s.Peers++
 			}
-			if m.Fault > 0 {
-				s.Faults = append(s.Faults, view.FaultRow{Site: m.Site, Name: m.Name, Index: int(m.Fault)})
+			if row := faultRow(m); !row.IsEmpty() {
+				s.Faults = append(s.Faults, row)
 			}
 		}
 	})

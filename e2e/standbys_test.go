@@ -17,7 +17,7 @@ import (
 )
 
 var standbyKills = flag.Int("standby-kills", 2,
-	"how many times TestAnotherAgentActs kills the submitter's agent, and each other test of its kind")
+	"how many times each test of standbys ends the submitter's agent")
 
 // What a submitter with standbys wants, and its standbys: they run nothing. Workers run its jobs
 // and stand by for nobody.
@@ -78,7 +78,7 @@ func (g *group) awaitGroup(t *testing.T) {
 	})
 }
 
-// groupOf is how a site sees an owner's group; zero: it has no part in it, or does not answer.
+// groupOf returns an owner's group as a site sees it; zero: it has no part in it, or is silent.
 func (s *site) groupOf(t *testing.T, owner *site) view.Group {
 	t.Helper()
 	if !s.alive() {
@@ -135,7 +135,9 @@ func (g *group) awaitSuccessor(t *testing.T, since time.Time) (acting *site, too
 func wantTimes(t *testing.T, what string, took []time.Duration, limit time.Duration) {
 	t.Helper()
 	slices.Sort(took)
-	at := func(share int) time.Duration { return took[(len(took)-1)*share/100].Round(time.Millisecond) }
+	at := func(share int) time.Duration {
+		return took[(len(took)-1)*share/100].Round(time.Millisecond)
+	}
 	t.Logf("%s: p50 %s, p95 %s, longest %s of %d", what, at(50), at(95), at(100), len(took))
 	const many = 20
 	if len(took) < many {
@@ -155,14 +157,15 @@ func (g *group) wantUndisturbed(t *testing.T, id grid.JobID, before view.TaskVie
 			before.Token, before.SiteName, now.Token, now.SiteName, len(now.Attempts))
 	}
 	for _, s := range g.workers {
-		if text := readFile(t, filepath.Join(s.state, "runs.jsonl")); strings.Contains(text, "frozen") {
-			t.Errorf("what runs on %s was frozen meanwhile:\n%s", s.name, text)
+		text := readFile(t, filepath.Join(s.state, "runs.jsonl"))
+		if strings.Contains(text, "frozen") {
+			t.Errorf("a task on %s was frozen meanwhile:\n%s", s.name, text)
 		}
 	}
 }
 
 // The submitter's agent is killed, and another one acts in its place: before a second is over if
-// its host refuses the dial, and else when it was silent for so long. What runs meanwhile runs on.
+// its host refuses the dial, and else when it was silent for so long. Running jobs run on.
 func TestAnotherAgentActs(t *testing.T) {
 	silence := func(t *testing.T, s *site) {
 		if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -244,7 +247,9 @@ func TestASiteDiesWithItsSubmitter(t *testing.T) {
 		g.awaitGroup(t)
 		id := g.begin(t, result, "ticks=30", "put=/out/r:result 0")
 		victim := g.holder(t, id)
-		eventually(t, patience, "its processes run", func() bool { return len(victim.processes()) > 0 })
+		eventually(
+			t, patience, "its processes run", func() bool { return len(victim.processes()) > 0 },
+		)
 		other := g.workers[0]
 		if victim == other {
 			other = g.workers[1]
@@ -315,7 +320,8 @@ func (s *site) loseDisk(t *testing.T, dir string) {
 	t.Helper()
 	const key = "identity.key"
 	text := readFile(t, filepath.Join(s.state, key))
-	if below, err := filepath.Rel(dir, s.state); err != nil || !filepath.IsLocal(below) || text == "" {
+	below, err := filepath.Rel(dir, s.state)
+	if err != nil || !filepath.IsLocal(below) || text == "" {
 		t.Fatalf("%s is no state of this test", s.state)
 	}
 	if err := os.RemoveAll(s.state); err != nil {

@@ -40,8 +40,8 @@ func TestVerdict(t *testing.T) {
 		if (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		const want = "failover: 1 job, 2 machines lost, continued at 41 %, result matches the local " +
-			"run, 0 lost, 0 doubled\n"
+		const want = "failover: 1 job, 2 machines lost, continued at 41 %, result matches the " +
+			"local run, 0 lost, 0 doubled\n"
 		if test.ok && said.String() != want {
 			t.Errorf("%s: said %q, want %q", test.name, said.String(), want)
 		}
@@ -69,7 +69,11 @@ func TestNobodyRunsTheJobAndStandsBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer place.Remove()
+	defer func() {
+		if err := place.Remove(); err != nil {
+			t.Error(err)
+		}
+	}()
 	m := localmesh.New(place, "siteagent", domain, gifts(), tune)
 	willing := 0
 	for _, a := range m.Agents {
@@ -77,7 +81,8 @@ func TestNobodyRunsTheJobAndStandsBy(t *testing.T) {
 		if stands {
 			willing++
 		}
-		if able := a.Config.Ceilings.MemoryBytes >= memoryNeed; able == (stands || a == m.Submitter()) {
+		able := a.Config.Ceilings.MemoryBytes >= memoryNeed
+		if able == (stands || a == m.Submitter()) {
 			t.Errorf("%s: can run the job: %t, stands by: %t", a.Name, able, stands)
 		}
 	}

@@ -51,7 +51,8 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("failover", flag.ContinueOnError)
 	flags.BoolVar(
-		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
+		&o.keep, "keep", false,
+		"keep the directory with the agents' state and logs, and say where it is",
 	)
 	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and the report of the audit")
 	flags.Usage = func() {

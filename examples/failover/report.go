@@ -86,8 +86,8 @@ func auditAll(m *localmesh.Mesh, out *localmesh.Screen) (audit.Report, error) {
 	return report, nil
 }
 
-// attempts is how often the job was begun: once, and again where the first machine was lost. The
-// loss of the second must not begin it anew.
+// attempts counts how often the job was begun: once, and again when the first machine was lost.
+// The loss of the second must not begin it anew.
 const attempts = 2
 
 // verdict is the last line. Anything but a full success is an error.
@@ -98,7 +98,8 @@ func (r result) verdict(out *localmesh.Screen) error {
 	}
 	total := r.audit.Total
 	line := fmt.Sprintf(
-		"%d job, %d machines lost, continued at %d %%, result %s the local run, %d lost, %d doubled",
+		"%d job, %d machines lost, continued at %d %%, result %s the local run, %d lost, "+
+			"%d doubled",
 		total.Done, r.lost, r.began, matches, total.Lost, total.Doubled)
 	var wrong []string
 	for _, check := range []struct {

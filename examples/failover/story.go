@@ -17,7 +17,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// story is what happens to the job and to the machines.
+// story lets happen what happens to the job and to the machines.
 type story struct {
 	mesh   *localmesh.Mesh
 	place  *localmesh.Place
@@ -89,7 +89,7 @@ func countHere(ctx context.Context) (counted <-chan []byte, stop func()) {
 	return text, func() { cancel(); <-done }
 }
 
-// group is how an agent sees the submitter's group; zero: it has no part in it.
+// group returns the submitter's group as an agent sees it; zero: it has no part in it.
 func (s *story) group(ctx context.Context, at *localmesh.Agent) view.Group {
 	if !at.Running() {
 		return view.Group{}
@@ -135,8 +135,10 @@ func (s *story) submit(ctx context.Context, program string) error {
 	job := grid.Job{
 		Spec: grid.Spec{
 			Name: "sieve", Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes},
-			Args:    []string{strconv.Itoa(below), rest},
-			Outputs: []grid.Output{{Path: resultPath, To: "primes.json"}, {Path: beganPath, To: "began"}},
+			Args: []string{strconv.Itoa(below), rest},
+			Outputs: []grid.Output{
+				{Path: resultPath, To: "primes.json"}, {Path: beganPath, To: "began"},
+			},
 			Need: grid.Resources{
 				MilliCPUs: 1000, MemoryBytes: memoryNeed, DiskBytes: 16 << 20, MFLOPS: 2000,
 			},
@@ -169,10 +171,11 @@ func (s *story) awaitSaved(
 	ctx context.Context, what string, take func(view.TaskView) bool,
 ) (t view.TaskView, err error) {
 	err = localmesh.Await(ctx, jobLimit, what, func(ctx context.Context) (bool, error) {
-		var err error
-		if t, err = s.task(ctx); err != nil {
-			return false, err
+		now, wrong := s.task(ctx)
+		if wrong != nil {
+			return false, wrong
 		}
+		t = now
 		if t.Phase == view.PhaseDone {
 			return false, errors.New("the job ended before there was anything to lose")
 		}
@@ -198,7 +201,7 @@ func (s *story) killExecuting(ctx context.Context) error {
 		return fmt.Errorf("the job runs on %s, which is no machine to be killed", t.SiteName)
 	}
 	began := time.Now()
-	if err := s.kill(victim); err != nil {
+	if err = s.kill(victim); err != nil {
 		return err
 	}
 	s.out.Say("killed %s (SIGKILL), which ran the job; saved: %d %%", victim.Name, t.Saved.Percent)
@@ -244,16 +247,18 @@ func (s *story) killSubmitter(ctx context.Context) error {
 	if err := s.place.Discard(s.owner.Config.StateDir); err != nil {
 		return err
 	}
-	s.out.Say("killed %s (SIGKILL), which has submitted the job, and deleted its state", s.owner.Name)
+	s.out.Say("killed %s (SIGKILL), which has submitted the job, and deleted its state",
+		s.owner.Name)
 	acting := ""
-	err := localmesh.Await(ctx, actLimit, "a standby to act", func(ctx context.Context) (bool, error) {
-		for _, a := range s.mesh.Agents {
-			if a != s.owner && s.group(ctx, a).Here {
-				acting = a.Name
+	err := localmesh.Await(ctx, actLimit, "a standby to act",
+		func(ctx context.Context) (bool, error) {
+			for _, a := range s.mesh.Agents {
+				if a != s.owner && s.group(ctx, a).Here {
+					acting = a.Name
+				}
 			}
-		}
-		return acting != "", nil
-	})
+			return acting != "", nil
+		})
 	if err != nil {
 		return err
 	}
@@ -265,7 +270,9 @@ func (s *story) killSubmitter(ctx context.Context) error {
 func (s *story) copyKey(from, to string) error {
 	key, err := os.ReadFile(filepath.Join(from, keyFile))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(to, keyFile), key, 0o600)
+		err = os.WriteFile( //nolint:gosec // G703: both are below a directory made here
+			filepath.Join(to, keyFile), key, 0o600,
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("copy the key: %w", err)
@@ -275,16 +282,17 @@ func (s *story) copyKey(from, to string) error {
 
 // awaitEnd waits until the job has ended, while its submitter is away.
 func (s *story) awaitEnd(ctx context.Context) error {
-	return localmesh.Await(ctx, jobLimit, "the job to end", func(ctx context.Context) (bool, error) {
-		s.out.Progress("the job runs on without %s", s.owner.Name)
-		for _, a := range s.mesh.Agents {
-			if g := s.group(ctx, a); a != s.owner && g.Here && g.Jobs > 0 && g.Open == 0 {
-				s.out.Say("the job has ended, and %s has its result", a.Name)
-				return true, nil
+	return localmesh.Await(ctx, jobLimit, "the job to end",
+		func(ctx context.Context) (bool, error) {
+			s.out.Progress("the job runs on without %s", s.owner.Name)
+			for _, a := range s.mesh.Agents {
+				if g := s.group(ctx, a); a != s.owner && g.Here && g.Jobs > 0 && g.Open == 0 {
+					s.out.Say("the job has ended, and %s has its result", a.Name)
+					return true, nil
+				}
 			}
-		}
-		return false, nil
-	})
+			return false, nil
+		})
 }
 
 // comeBack starts the submitter's agent on a new state directory with nothing but the key in it.
@@ -312,6 +320,7 @@ func (s *story) comeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.Say("%s is back on a new disk, with its key file alone, and acts for itself", s.owner.Name)
+	s.out.Say("%s is back on a new disk, with its key file alone, and acts for itself",
+		s.owner.Name)
 	return nil
 }

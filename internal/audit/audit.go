@@ -248,12 +248,13 @@ func lastTasks(tasks []Task) map[grid.TaskID]Task {
 	return last
 }
 
-// and is what is known of a task with what another agent knows of it: one that stands by may have
-// been told less. An end is kept over everything else, else the newest attempt.
+// and joins what is known of a task with what another agent knows of it: one that stands by may
+// have been told less. An end is kept over everything else, else the newest attempt.
 func (t Task) and(other Task) Task {
 	found, missing := slices.Concat(t.Found, other.Found), slices.Concat(t.Missing, other.Missing)
 	ended, also := t.Phase.Ended(), other.Phase.Ended()
-	if also && !ended || also == ended && other.Token > t.Token || !ended && other.Token == t.Token {
+	newer := other.Token > t.Token || !ended && other.Token == t.Token
+	if also && !ended || also == ended && newer {
 		t = other
 	}
 	t.Found, t.Missing = found, missing
@@ -276,7 +277,7 @@ func mergeSubmissions(list []Submission) []Submission {
 	return merged
 }
 
-// and is what is known of a job with what another agent knows of it.
+// and joins what is known of a job with what another agent knows of it.
 func (s Submission) and(other Submission) Submission {
 	if other.Count > s.Count { // of one that was removed before its journal begins nothing is known
 		s, other = other, s

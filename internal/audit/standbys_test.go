@@ -119,7 +119,9 @@ func TestTheNewestAttemptCounts(t *testing.T) {
 // A job that was removed before one agent's journal begins is still known from another.
 func TestWhatTheOtherOneKnowsOfAJob(t *testing.T) {
 	window := grid.Window{Deadline: time.Unix(9, 0)}
-	known := Submission{Job: jobA, Count: 2, Submitted: time.Unix(1, 0), Window: window, Waits: true}
+	known := Submission{
+		Job: jobA, Count: 2, Submitted: time.Unix(1, 0), Window: window, Waits: true,
+	}
 	removed := Submission{Job: jobA, Seen: time.Unix(5, 0)}
 	want := known
 	want.Seen = removed.Seen
@@ -136,7 +138,9 @@ func TestAResultThatOneOfThemHoldsIsNotGone(t *testing.T) {
 	id := taskOf(jobA, 0)
 	rows := []step.Fact{jobRow(jobA, 1, 0), step.NewFact(kindTask, id.String(), map[string]any{
 		"phase": grid.PhaseDone, "token": 1, "site": "s",
-		"exit": grid.Exit{Cause: grid.CauseExited, Outputs: []grid.Produced{{Path: "/out/r", CID: c}}},
+		"exit": grid.Exit{
+			Cause: grid.CauseExited, Outputs: []grid.Produced{{Path: "/out/r", CID: c}},
+		},
 	})}
 	one, two := member(t, rows...), member(t, rows...)
 	for _, dir := range []string{one, two} {

@@ -25,8 +25,8 @@ type lost struct {
 
 func (l lost) source(s *site) audit.Source {
 	return audit.Source{
-		Site: s.Name, StateDir: l.dir, RunRecord: filepath.Join(l.dir, filepath.Base(s.RunRecord())),
-		Ends: l.ends,
+		Site: s.Name, StateDir: l.dir, Ends: l.ends,
+		RunRecord: filepath.Join(l.dir, filepath.Base(s.RunRecord())),
 	}
 }
 
@@ -68,8 +68,8 @@ func (m *mesh) standbysOf(ctx context.Context, owner *site) []*site {
 		if !s.Running() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		status, err := s.API.Status(ctx)
+		soon, cancel := context.WithTimeout(ctx, askLimit)
+		status, err := s.API.Status(soon)
 		cancel()
 		if err == nil && s != owner && groupOf(status, owner).Owner == owner.ID {
 			found = append(found, s)
@@ -112,7 +112,9 @@ func (s *story) loseDisk(ctx context.Context, c *site) error {
 		return err
 	}
 	err := localmesh.Await(ctx, endLimit, "what "+c.Name+" ran to end",
-		func(context.Context) (bool, error) { return len(processesBelow(c.Config.StateDir)) == 0, nil })
+		func(context.Context) (bool, error) {
+			return len(processesBelow(c.Config.StateDir)) == 0, nil
+		})
 	if err != nil {
 		return err
 	}
@@ -126,7 +128,9 @@ func (s *story) loseDisk(ctx context.Context, c *site) error {
 		err = os.Mkdir(c.Config.StateDir, 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(c.Config.StateDir, keyName), key, 0o600)
+		err = os.WriteFile( //nolint:gosec // G703: the directory is below one that was made here
+			filepath.Join(c.Config.StateDir, keyName), key, 0o600,
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("take the disk of %s: %w", c.Name, err)

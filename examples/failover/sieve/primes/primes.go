@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// Segment is how many numbers one step looks at.
+// Segment counts the numbers that one step looks at.
 const Segment = 1 << 21
 
 // Most bounds the numbers that are looked at: the primes up to its root are kept in memory.
 const Most = 1 << 40
 
-// Count is how far it has come, which is all that a later step needs.
+// Count says how far it has come, which is all that a later step needs.
 type Count struct {
 	Below  uint64 `json:"below"`  // where it ends
 	Next   uint64 `json:"next"`   // numbers below are counted; a multiple of Segment, or Below
@@ -22,7 +22,7 @@ type Count struct {
 	Sum    uint64 `json:"sum"`    // of these, modulo 2^64
 }
 
-// Percent is how much of the work is done, 0 to 100, rounded down.
+// Percent returns the part of the work that is done, 0 to 100, rounded down.
 func (c Count) Percent() int { return int(c.Next * 100 / max(1, c.Below)) }
 
 // Done reports whether all numbers are counted.

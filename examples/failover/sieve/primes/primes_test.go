@@ -20,7 +20,8 @@ func count(t testing.TB, s *Sieve) Count {
 // The numbers of primes below powers of ten, and their sums, are known.
 func TestKnownCounts(t *testing.T) {
 	for _, want := range []Count{
-		{Below: 1}, {Below: 2},
+		{Below: 1},
+		{Below: 2},
 		{Below: 3, Primes: 1, Sum: 2},
 		{Below: 10, Primes: 4, Sum: 17},
 		{Below: 1_000, Primes: 168, Sum: 76_127},
@@ -92,7 +93,9 @@ func TestPercent(t *testing.T) {
 		c    Count
 		want int
 	}{
-		{Count{Below: 200}, 0}, {Count{Below: 200, Next: 199}, 99}, {Count{Below: 200, Next: 200}, 100},
+		{Count{Below: 200}, 0},
+		{Count{Below: 200, Next: 199}, 99},
+		{Count{Below: 200, Next: 200}, 100},
 		{Count{}, 0},
 	} {
 		if got := test.c.Percent(); got != test.want {

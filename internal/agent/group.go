@@ -152,7 +152,7 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	for _, q := range questions {
 		q()
 	}
-	return nil
+	return g.write(ctx, false) // messages of other members are taken by questions
 }
 
 // input is one of the machine's, or of the group's own timer.

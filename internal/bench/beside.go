@@ -109,9 +109,11 @@ func (f *farm) awaitStandbys(ctx context.Context) error {
 	return localmesh.Await(ctx, time.Minute, "the first site to have standbys",
 		func(ctx context.Context) (bool, error) {
 			status, err := f.sites[0].api.Status(ctx)
-			return err == nil && slices.ContainsFunc(status.Standbys, func(g view.Group) bool {
-				return g.Owner == status.Site && g.Here && !g.Changing && len(g.Members) == f.standbys+1
-			}), err
+			whole := func(g view.Group) bool {
+				return g.Owner == status.Site && g.Here && !g.Changing &&
+					len(g.Members) == f.standbys+1
+			}
+			return err == nil && slices.ContainsFunc(status.Standbys, whole), err
 		})
 }
 

@@ -60,6 +60,9 @@ func wakeKey() step.TimerKey { return step.TimerKey{Name: "group"} }
 // mostWaiting bounds the inputs that wait for a machine to boot, or for the group.
 const mostWaiting = queueLimit
 
+// groupPrefix begins the names of the machines of other owners.
+const groupPrefix = "standby"
+
 // groupName is the machine's name in the store: that of the own jobs is the broker's.
 func (a *Agent) groupName(owner grid.SiteID) string {
 	if owner == a.mesh.Self() {
@@ -67,7 +70,7 @@ func (a *Agent) groupName(owner grid.SiteID) string {
 	}
 	sum := sha256.Sum256([]byte(owner))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])
-	return "standby" + strings.ToLower(text)
+	return groupPrefix + strings.ToLower(text)
 }
 
 // newGroup makes the loop of a member that the store has.
@@ -149,7 +152,7 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	for _, q := range questions {
 		q()
 	}
-	return nil
+	return g.write(ctx, false) // messages of other members are taken by questions
 }
 
 // input is one of the machine's, or of the group's own timer.

@@ -105,6 +105,23 @@ func TestTheOrderThatIsLeftOpen(t *testing.T) {
 	}
 }
 
+// A submitter's machine is made again from its journal, the own one and that of an owner for whom
+// this agent has acted.
+func TestMachinesOfOtherOwnersAreMadeAgain(t *testing.T) {
+	b, _, own := made(t, plans(t, 2)[0])
+	text, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, owner := range []grid.SiteID{b.Self(), "12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7"} {
+		name := b.groupName(owner)
+		m, err := NewMachine(store.Header{Machine: name, Config: text})
+		if _, is := m.(*broker.Machine); err != nil || !is {
+			t.Errorf("%s: %T, %v", name, m, err)
+		}
+	}
+}
+
 // A journal whose header makes no sense is refused, with the machine's name.
 func TestHeadersThatMakeNoMachine(t *testing.T) {
 	t.Parallel()

@@ -43,8 +43,8 @@ func standbyNotices(g view.Group, wanted, peers int) []view.Notice {
 	switch {
 	case len(g.Members) > 1 && 2*len(away) > len(g.Members):
 		return []view.Notice{{
-			Text:  "no agent acts for your jobs",
-			Cause: "a majority of this agent and its standbys is needed, and " + names + " are away",
+			Text:   "no agent acts for your jobs",
+			Cause:  "a majority of this agent and its standbys is needed, and " + names + " are away",
 			Action: "wait for one of them; if both are lost for good, see submit recover --help",
 		}}
 	case len(away) > 0:

@@ -21,8 +21,8 @@ func (a *app) recoverCommand() *cobra.Command {
 
 Of the three agents that keep your jobs two must be there, so that never two of them
 act at the same time. If one is away nothing is to be done: another one is asked to
-stand by. If both standbys are away nothing is started or renewed, and what runs is
-frozen when its lease ends; if one of them comes back, all goes on by itself.
+stand by. If both standbys are away nothing is started or renewed, and running jobs
+are frozen when their leases end; if one of them comes back, all goes on by itself.
 
 Where they never come back, this command makes your agent act alone, with all that it
 knew when it last acted. Name each of the two: it is your word that they are gone,
@@ -31,7 +31,8 @@ twice.`,
 		Example: "  submit recover --without attic --without cellar",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(without) == 0 {
-				return usage("name each standby that is lost: --without SITE; siteagent status shows them")
+				return usage("name each standby that is lost by --without SITE; " +
+					"siteagent status shows them")
 			}
 			sites, err := a.standbysNamed(cmd.Context(), without)
 			if err != nil {
@@ -44,7 +45,8 @@ twice.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVar(&without, "without", nil, "name or ID of a standby that is lost for good")
+	cmd.Flags().StringArrayVar(&without, "without", nil,
+		"name or ID of a standby that is lost for good")
 	return cmd
 }
 

@@ -19,7 +19,8 @@ func (a *app) sitesCommand() *cobra.Command {
 		Long: `List the sites the agent has seen within a week, those that are away included.
 RISK 1H gives the probability that the site leaves within an hour, from what this agent
 has seen of its coming and going. FAULTS counts how often it has failed this agent's
-tasks, less its successes, and after a + what other submitters say. SKEW tells how far its clock is ahead of this one's.
+tasks, less its successes, and after a + what other submitters say. SKEW tells how far its
+clock is ahead of this one's.
 Below the table: how many sites are to be expected an hour from now.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +34,8 @@ Below the table: how many sites are to be expected an hour from now.`,
 			}
 			r.table = func(t *table) {
 				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "RISK 1H",
-					"SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|FAILED", "|ID", "|ADDRESSES")
+					"SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|FAILED", "|ID",
+					"|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -103,6 +105,7 @@ func siteRow(t *table, s view.SiteRow) {
 		strings.Join(s.Kinds, ","),
 		faults, view.Percent(s.ZHour), skew(s.SkewSeconds),
 		moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
-		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+failed, "|"+string(s.ID),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip,
+		"|"+failed, "|"+string(s.ID),
 		"|"+strings.Join(s.Addresses, " "))
 }

@@ -32,45 +32,45 @@ import (
 // Config configures an agent for its whole life. All fields but those with a
 // stated zero value are required.
 type Config struct {
-	StateDir      string                        // everything that outlives a run; one agent at a time
-	Machine       string                        // that the state is bound to; empty = none
-	Hardware      []string                      // names of its parts; empty = none are known
-	Version       string                        // of the build, for people
-	Name          string                        // of the site, for people
-	P2P           p2p.Config                    // Incarnation, Capability and Members are filled in
-	DomainKey     grid.DomainKey                // of the roster; empty = that of domain.key, if any
-	Data          data.Config                   // Dir, Allow and OnChange are filled in
-	Lease         time.Duration                 // granted at a time; 0 = the machine's default
-	LeaseMargin   time.Duration                 // waited beyond a lease; 0 = the machine's default
-	Past          Past                          // how long ended jobs are kept
-	Summary       func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
-	FIBR          bool                          // failed tasks go by the fault index alone
-	OwnFaultsOnly bool                          // neither tell other submitters of faults, nor heed them
-	FaultHalfLife time.Duration                 // in which a fault counts for half; 0 = the machine's default
-	SoftMin       bool                          // choose offers by chance among the nearest
-	Replies       int                           // answers asked for; 0 = all
-	HoldAll       bool                          // offers of this site hold their capacity
-	WasmOnly      bool                          // run nothing but WASM, whatever the adapters could
-	Capability    grid.Capability               // the owner's ceilings
-	Adapters      map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
-	Herald        []string                      // the command whose body is p2p.TellDeaths; empty = none
-	Notices       []view.Notice                 // what the owner should know, found before the start
-	OutputBytes   int64                         // of stdout and of stderr that are kept, each
-	Priced        bool                          // the owner names a price
-	Price         float64                       // of an hour of a core, in the owners' own unit
-	MaxRuntime    time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
-	Owner         Owner                         // when the site yields to its owner; zero: never
-	Host          Host                          // what is known of the machine; zero: nothing
-	Walls         []Wall                        // how ceilings are enforced here, for people
-	Seed          uint64                        // of randomness and job names; secret, always new
-	Planning      Planning                      // what the owner decides about the site's plan
-	Closed        []avail.Window                // when the owner has announced to want the machine back
-	Policy        grid.AvailPolicy              // what availability does to the placing of own jobs
-	Ballast       int64                         // bytes kept for records on a full disk; 0 = none
-	Standbys      Standbys                      // who keeps the facts of own jobs, too; zero: nobody
-	Tidy          func() error                  // shortens the run record; nil = nobody does
-	Metrics       *obs.Registry                 // nil = counted, but shown nowhere
-	Log           *slog.Logger                  // nil = silent
+	StateDir    string                        // everything that outlives a run; one agent at a time
+	Machine     string                        // that the state is bound to; empty = none
+	Hardware    []string                      // names of its parts; empty = none are known
+	Version     string                        // of the build, for people
+	Name        string                        // of the site, for people
+	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
+	DomainKey   grid.DomainKey                // of the roster; empty = that of domain.key, if any
+	Data        data.Config                   // Dir, Allow and OnChange are filled in
+	Lease       time.Duration                 // granted at a time; 0 = the machine's default
+	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
+	Past        Past                          // how long ended jobs are kept
+	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
+	FIBR        bool                          // failed tasks go by the fault index alone
+	OwnFaults   bool                          // neither tell other submitters of faults, nor heed them
+	FaultHalf   time.Duration                 // in which a fault counts for half; 0 = the machine's default
+	SoftMin     bool                          // choose offers by chance among the nearest
+	Replies     int                           // answers asked for; 0 = all
+	HoldAll     bool                          // offers of this site hold their capacity
+	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
+	Capability  grid.Capability               // the owner's ceilings
+	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
+	Herald      []string                      // the command whose body is p2p.TellDeaths; empty = none
+	Notices     []view.Notice                 // what the owner should know, found before the start
+	OutputBytes int64                         // of stdout and of stderr that are kept, each
+	Priced      bool                          // the owner names a price
+	Price       float64                       // of an hour of a core, in the owners' own unit
+	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
+	Owner       Owner                         // when the site yields to its owner; zero: never
+	Host        Host                          // what is known of the machine; zero: nothing
+	Walls       []Wall                        // how ceilings are enforced here, for people
+	Seed        uint64                        // of randomness and job names; secret, always new
+	Planning    Planning                      // what the owner decides about the site's plan
+	Closed      []avail.Window                // when the owner has announced to want the machine back
+	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
+	Ballast     int64                         // bytes kept for records on a full disk; 0 = none
+	Standbys    Standbys                      // who keeps the facts of own jobs, too; zero: nobody
+	Tidy        func() error                  // shortens the run record; nil = nobody does
+	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
+	Log         *slog.Logger                  // nil = silent
 
 	BootNow func() lrm.BootTime // for tests: the clock of leases; nil = lrm.BootNow
 	WallNow func() time.Time    // for tests: the wall clock; nil = time.Now

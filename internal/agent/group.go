@@ -32,7 +32,7 @@ type group struct {
 	term    uint64                     // of the machine that acts here; 0: none does
 	record  *store.Journal             // of that machine; nil: it has none
 	shown   shown                      // what people see while another one acts
-	first   bool                       // the machine that boots is the first one since the agent's start
+	first   bool                       // the machine that boots is the first one of this run
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
 	full    bool                       // the group takes no more
 	saves   []standby.Save             // not on the disk yet
@@ -214,7 +214,7 @@ func (g *group) thinkOn() {
 	}
 }
 
-// step gives the member an input and carries out what it wants, in order. What comes of that
+// step gives the member an input and carries out what it wants, in order. What comes from that
 // follows behind.
 func (g *group) step(in standby.Input) {
 	g.todo = append(g.todo, g.member.Step(g.clock.now(), in)...)
@@ -289,7 +289,8 @@ func (g *group) write(ctx context.Context, all bool) error {
 			return nil
 		}
 		g.saves = nil
-		if err := g.remember(ctx, func() error { return g.store.SaveMember(g.name, saves) }); err != nil {
+		save := func() error { return g.store.SaveMember(g.name, saves) }
+		if err := g.remember(ctx, save); err != nil {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}
@@ -298,7 +299,7 @@ func (g *group) write(ctx context.Context, all bool) error {
 	return nil
 }
 
-// mostSaves is how many Saves wait that need not be on the disk soon.
+// mostSaves bounds the Saves that wait and need not be on the disk soon.
 const mostSaves = 64
 
 // fallen notes that the member has ended, by a flaw of the library or of its log. What is on the

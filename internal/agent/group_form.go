@@ -23,7 +23,7 @@ type Standbys struct {
 	Bytes  int64 // of facts of one of them at most; default 64 MiB
 	Data   int64 // of inputs and modules of one of them at most; default 256 MiB
 
-	// ElectionTimeout is how long a silent agent is waited for before another one acts; default
+	// A silent agent is waited for as long as ElectionTimeout before another one acts; default
 	// one second.
 	ElectionTimeout time.Duration
 }
@@ -49,7 +49,7 @@ const (
 	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
 )
 
-// forming is how the owner's agent gets its standbys, and replaces them.
+// forming keeps track of how the owner's agent gets its standbys, and replaces them.
 type forming struct {
 	asked   map[grid.SiteID]time.Time        // when
 	refused map[grid.SiteID]time.Time        // when
@@ -183,7 +183,7 @@ func (g *group) saveSettings() {
 	}
 }
 
-// target is what the change under way is to end with, nil if there is none.
+// target has the voters that the change under way is to end with, nil if there is none.
 func (g *group) target() (voters []standby.MemberID) {
 	if row := g.member.Row(broker.FactGroup, keyTarget); row != nil {
 		_ = json.Unmarshal(row, &voters)
@@ -204,7 +204,8 @@ func (g *group) wish(conf standby.Conf) {
 		stay = []standby.MemberID{g.id}
 	} else {
 		for site, id := range g.forming.answers {
-			if len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id) && g.a.around.has(site) {
+			wanted := len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id)
+			if wanted && g.a.around.has(site) {
 				stay = append(stay, id)
 			}
 		}

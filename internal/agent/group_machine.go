@@ -32,15 +32,15 @@ type brokerSettings struct {
 	SoftMin     bool
 	Replies     int
 
-	OwnFaultsOnly bool          `json:",omitempty"`
-	FaultHalfLife time.Duration `json:",omitempty"`
+	OwnFaults bool          `json:",omitempty"`
+	FaultHalf time.Duration `json:",omitempty"`
 }
 
 func (a *Agent) brokerSettings() brokerSettings {
 	return brokerSettings{
 		Name: a.cfg.Name, Lease: a.cfg.Lease, LeaseMargin: a.cfg.LeaseMargin, Policy: a.cfg.Policy,
 		FIBR: a.cfg.FIBR, SoftMin: a.cfg.SoftMin, Replies: a.cfg.Replies,
-		OwnFaultsOnly: a.cfg.OwnFaultsOnly, FaultHalfLife: a.cfg.FaultHalfLife,
+		OwnFaults: a.cfg.OwnFaults, FaultHalf: a.cfg.FaultHalf,
 	}
 }
 
@@ -65,8 +65,8 @@ func (a *Agent) brokerConfig(owner grid.SiteID, s brokerSettings) broker.Config 
 	c.Here, c.Name, c.Seed = a.mesh.Self(), s.Name, a.cfg.Seed
 	c.Addrs, c.Capability = a.mesh.Addrs(), a.cfg.Capability
 	c.ReplyTarget, c.Policy, c.FIBR = s.Replies, s.Policy, s.FIBR
-	c.OwnFaultsOnly = s.OwnFaultsOnly
-	setIf(&c.FaultHalfLife, s.FaultHalfLife)
+	c.OwnFaultsOnly = s.OwnFaults
+	setIf(&c.FaultHalfLife, s.FaultHalf)
 	if a.cfg.Gossip {
 		c.UnicastUpTo = 0
 	}

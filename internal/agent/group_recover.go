@@ -64,8 +64,8 @@ func (g *group) mayRecover(without []grid.SiteID) error {
 		return fmt.Errorf("%w: this agent acts for your jobs; there is nothing to recover",
 			view.ErrConflict)
 	case g.member.Members().Voters == nil:
-		return fmt.Errorf("%w: this agent has lost what it knew of your jobs; only a standby has it",
-			view.ErrConflict)
+		return fmt.Errorf("%w: this agent has lost what it knew of your jobs; "+
+			"only a standby has it", view.ErrConflict)
 	case leader != 0 && g.a.around.has(acting):
 		return fmt.Errorf("%w: %s acts for your jobs and hands over; wait for that",
 			view.ErrConflict, acting)
@@ -73,8 +73,8 @@ func (g *group) mayRecover(without []grid.SiteID) error {
 	for _, site := range g.others() {
 		switch {
 		case g.a.around.has(site):
-			return fmt.Errorf("%w: %s is connected, so it is not lost; with it all goes on by itself",
-				view.ErrConflict, site)
+			return fmt.Errorf("%w: %s is connected, so it is not lost; "+
+				"with it all goes on by itself", view.ErrConflict, site)
 		case !slices.Contains(without, site):
 			return fmt.Errorf("%w: name each standby that is lost for good; %s is not named",
 				grid.ErrInvalid, site)

@@ -257,7 +257,9 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	joins := g.member.Members().Voters == nil // it has asked before
 	if !joins {
 		if g.acts() {
-			g.discard(standby.Discard{Term: g.term, Why: "the jobs of an earlier life are taken up"})
+			g.discard(standby.Discard{
+				Term: g.term, Why: "the jobs of an earlier life are taken up",
+			})
 		}
 		g.id = newMemberID()
 		member := store.Member{Name: g.name, ID: g.id, Owner: g.owner, Stored: standby.Joining()}

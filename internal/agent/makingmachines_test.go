@@ -68,7 +68,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	own.Priced, own.Price, own.WasmOnly, own.HoldAll = true, 3, true, true
 	own.Replies, own.Policy, own.Gossip = 7, grid.AvailPolicy(1), true
 	own.SoftMin, own.FIBR = true, true
-	own.OwnFaultsOnly, own.FaultHalfLife = true, time.Hour
+	own.OwnFaults, own.FaultHalf = true, time.Hour
 	own.Owner.Patience, own.Planning = time.Minute, Planning{Promised: 50}
 	b, s, o = made(t, own)
 	wantSite.Self, wantSite.Planning = b.Self(), site.Planning{
@@ -113,7 +113,8 @@ func TestMachinesOfOtherOwnersAreMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, owner := range []grid.SiteID{b.Self(), "12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7"} {
+	const other = "12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7"
+	for _, owner := range []grid.SiteID{b.Self(), other} {
 		name := b.groupName(owner)
 		m, err := NewMachine(store.Header{Machine: name, Config: text})
 		if _, is := m.(*broker.Machine); err != nil || !is {

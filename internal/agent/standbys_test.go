@@ -33,7 +33,7 @@ func grouped(t *testing.T, n int) []*node {
 	return nodes
 }
 
-// standing is how an agent sees an owner's group; zero: it has no part in it.
+// standing is an owner's group as an agent sees it; zero: it has no part in it.
 func (n *node) standing(t *testing.T, owner grid.SiteID) view.Group {
 	t.Helper()
 	groups, err := n.Groups(t.Context())
@@ -48,7 +48,7 @@ func (n *node) standing(t *testing.T, owner grid.SiteID) view.Group {
 	return view.Group{}
 }
 
-// die ends an agent at once, as far as others can tell.
+// die ends an agent immediately, as far as others can tell.
 func (n *node) die(t *testing.T) {
 	t.Helper()
 	if err := n.Close(); err != nil {

@@ -86,7 +86,7 @@ type Forgotten struct {
 // Further Further is a site's place on an axis beyond x, y and z
 type Further = view.Further
 
-// Group Group is how an agent sees an owner's agent and its standbys
+// Group Group has an owner's agent and its standbys, as an agent sees them
 type Group = view.Group
 
 // GroupMember GroupMember is one agent of a group

@@ -97,8 +97,10 @@ func declaredRooms() map[string]room {
 		"internal/p2p/death":     {imports: "grid protocol p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
-		"internal/store":         {imports: "grid protocol step standby obs durable", tests: "powercut"},
-		"internal/scenario":      {imports: "grid", tests: "*"},
+		"internal/store": {
+			imports: "grid protocol step standby obs durable", tests: "powercut",
+		},
+		"internal/scenario": {imports: "grid", tests: "*"},
 		"internal/play": {
 			imports: "grid protocol step site broker sim audit scenario store", tests: "*",
 		},

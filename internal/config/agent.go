@@ -138,8 +138,8 @@ type placing struct {
 	// Statements: share what is counted of sites with other submitters, or heed own counts alone.
 	Statements    string
 	FaultHalfLife time.Duration // in which a fault counts for half
-	Policy        string        // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
-	HoldAll       bool          // every offer of this site holds its capacity until it ends (thesis 4.1)
+	Policy        string        // what availability does: none, saa, naa or nsa (thesis 3.3.1)
+	HoldAll       bool          // offers of this site hold their capacity (thesis 4.1)
 }
 
 // standby says who keeps the facts of own jobs, so that they go on without this machine, and

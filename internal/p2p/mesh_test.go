@@ -169,7 +169,8 @@ func TestTestimoniesAreSigned(t *testing.T) {
 	nodes := cluster(t, 2, nil)
 	a, b := nodes[0], nodes[1]
 	said := protocol.Testimony{
-		Author: a.Self(), Sequence: 1, Said: []protocol.Statement{{About: b.Self(), Index: 2, Tried: 3}},
+		Author: a.Self(), Sequence: 1,
+		Said: []protocol.Statement{{About: b.Self(), Index: 2, Tried: 3}},
 	}
 	if err := a.Send(b.Self(), said); err != nil {
 		t.Fatal(err)
@@ -180,7 +181,9 @@ func TestTestimoniesAreSigned(t *testing.T) {
 		t.Fatalf("heard %+v", b.heard()[0])
 	}
 	for name, forge := range map[string]func(*protocol.Testimony){
-		"more faults":    func(m *protocol.Testimony) { m.Said = []protocol.Statement{{About: b.Self(), Index: 3}} },
+		"more faults": func(m *protocol.Testimony) {
+			m.Said = []protocol.Statement{{About: b.Self(), Index: 3}}
+		},
 		"another author": func(m *protocol.Testimony) { m.Author = b.Self() },
 		"no signature":   func(m *protocol.Testimony) { m.Signature = nil },
 		"no key":         func(m *protocol.Testimony) { m.Author = "nobody" },

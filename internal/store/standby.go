@@ -36,7 +36,7 @@ var (
 	entriesKey = []byte("entries") //nolint:gochecknoglobals // a constant
 )
 
-// memberRow is what never changes of a member.
+// memberRow has what never changes of a member.
 type memberRow struct {
 	ID    standby.MemberID `json:"id"`
 	Owner grid.SiteID      `json:"owner"`
@@ -130,7 +130,8 @@ func (s *Store) SaveMember(name string, saves []standby.Save) error {
 	})
 	<-flushed
 	if err != nil {
-		return fmt.Errorf("write to %s: %w; is the disk full?", filepath.Join(s.dir, factsFile), err)
+		path := filepath.Join(s.dir, factsFile)
+		return fmt.Errorf("write to %s: %w; is the disk full?", path, err)
 	}
 	for _, save := range saves {
 		if j != nil && len(save.Facts) > 0 {

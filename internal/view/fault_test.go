@@ -26,7 +26,8 @@ func TestFaultsInWords(t *testing.T) {
 			Causes: []view.CountedWord{{Word: "restart", Count: 1}}, Last: ago(-time.Hour),
 		},
 		"1 missing output, last 5m ago": {
-			Causes: []view.CountedWord{{Word: "missing output", Count: 1}}, Last: ago(5 * time.Minute),
+			Causes: []view.CountedWord{{Word: "missing output", Count: 1}},
+			Last:   ago(5 * time.Minute),
 		},
 	} {
 		if got := row.Text(now); got != want || row.IsEmpty() != (want == "") {

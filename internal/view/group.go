@@ -2,11 +2,11 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Group is how an agent sees an owner's agent and its standbys.
+// Group has an owner's agent and its standbys, as an agent sees them.
 type Group struct {
 	Owner     grid.SiteID   `json:"owner"`
 	OwnerName string        `json:"owner_name,omitempty"`
-	Acting    grid.SiteID   `json:"acting,omitempty"` // who acts for the owner; left out: nobody known
+	Acting    grid.SiteID   `json:"acting,omitempty"` // left out: nobody that is known
 	Here      bool          `json:"here"`             // this agent acts
 	Term      uint64        `json:"term"`             // grows each time that another one acts
 	Members   []GroupMember `json:"members"`          // the owner's agent and its standbys

@@ -71,7 +71,7 @@ type AgentStatus struct {
 	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
-	Faults         []FaultRow       `json:"faults"`          // sites of which there is something to say
+	Faults         []FaultRow       `json:"faults"`          // sites with faults
 	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
 	Notices        []Notice         `json:"notices"`         // what the owner should know
 	Owner          *OwnerView       `json:"owner,omitempty"` // how it yields to its owner

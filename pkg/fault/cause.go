@@ -71,5 +71,5 @@ func (n *Counts) takeBack(c Cause) {
 	}
 }
 
-// maxCount is where counts stop.
+// maxCount is the highest count.
 const maxCount = 1 << 30

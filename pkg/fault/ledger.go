@@ -13,7 +13,7 @@ import (
 // machines have been repaired, replaced or restarted.
 const DefaultHalfLife = 7 * 24 * time.Hour
 
-// maxIndex is where an index stops to grow.
+// maxIndex is the highest index.
 const maxIndex = 1e6
 
 // Record holds what a ledger knows of one site. It is all that has to be kept of it.

@@ -138,7 +138,7 @@ func TestAnIndexNeverRisesByItself(t *testing.T) {
 	})
 }
 
-// What a pardon leaves is what there would be without the fault, as long as no success fell below
+// A pardon leaves all as it would be without the fault, as long as no success fell below
 // the floor in between.
 func TestPardon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -130,8 +130,8 @@ func (t Testimony) mean() float64 {
 	return sum / float64(n)
 }
 
-// weight holds what an author's word is worth, above 0 to 1: what it is trusted as a site, times the
-// square of how far its statements agree with what was counted here, 1/2 before there is
+// weight holds what an author's word is worth, above 0 to 1: what it is trusted as a site, times
+// the square of how far its statements agree with what was counted here, 1/2 before there is
 // anything to compare.
 func weight(t Testimony, own func(grid.SiteID) Own) float64 {
 	agreed, n := 1., 2.

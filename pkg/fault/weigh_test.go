@@ -147,8 +147,8 @@ func TestWeighAgainstItsTwin(t *testing.T) {
 	})
 }
 
-// Whatever is said, all together are worth at most maxShared, and one author half of it, whoever
-// else speaks: with that author and without.
+// Whatever is said, all together are worth at most maxShared, and one author half of it, also
+// if others speak: with that author and without.
 func TestWhatOthersSayIsBounded(t *testing.T) {
 	sites, authors := names("s", 6), names("a", 8)
 	rapid.Check(t, func(t *rapid.T) {

@@ -485,7 +485,8 @@ func messages() map[string]func(*rapid.T) Message {
 func drawTestimony(t *rapid.T) Testimony {
 	m := Testimony{
 		Author: drawSite(t), Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
-		IssuedMS: rapid.Int64Range(0, 4e12).Draw(t, "issued"), Signature: drawBytes(t, SignatureBytes),
+		IssuedMS:  rapid.Int64Range(0, 4e12).Draw(t, "issued"),
+		Signature: drawBytes(t, SignatureBytes),
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "statements") {
 		m.Said = append(m.Said, Statement{

@@ -12,6 +12,7 @@
 //	planning.go  the site's plan and this agent's reservations
 //	members.go   who takes part: the list, decisions, invitations
 //	status.go    the agent's own state
+//	standbys.go  who goes on with whose jobs
 //	host.go      its machine, its owner, its past and its place in the map
 //	check.go     whether this site's offers arrive elsewhere
 //	logs.go      where a task's output is read from

@@ -43,19 +43,20 @@ func standbyNotices(g view.Group, wanted, peers int) []view.Notice {
 	switch {
 	case len(g.Members) > 1 && 2*len(away) > len(g.Members):
 		return []view.Notice{{
-			Text:   "no agent acts for your jobs",
-			Cause:  "a majority of this agent and its standbys is needed, and " + names + " are away",
+			Text: "no agent acts for your jobs",
+			Cause: "a majority of this agent and its standbys is needed, and " + names +
+				" are away",
 			Action: "wait for one of them; if both are lost for good, see submit recover --help",
 		}}
 	case len(away) > 0:
 		return []view.Notice{{
 			Text:   "a standby is away: " + names,
-			Cause:  "your jobs go on, but if one more agent of the group is lost they stand still",
+			Cause:  "your jobs go on, but if one more agent of the group is lost they stop",
 			Action: "nothing: another site is asked when it has been away for a minute",
 		}}
 	case wanted > 0 && len(g.Members) == 1 && peers > 0:
 		return []view.Notice{{
-			Text: "nobody stands by for your jobs yet: if this machine is lost they stand still",
+			Text: "nobody stands by for your jobs yet: if this machine is lost they stop",
 			Cause: "two other sites are needed that accept it (standby.accept: domain); " +
 				"the log says who has refused, and why",
 			Action: "nothing: sites are asked as they come",

@@ -80,7 +80,7 @@ func TestPaperLeastFaultIndex(t *testing.T) {
 			t.Errorf("rule %d takes %s, want %s", place, got.id, w.resources[want].id)
 		}
 	}
-	w.submitters[0].ledger.Put(w.resources[0].id, fault.Record{Index: 100}) // it stays up, and fails all the same
+	w.submitters[0].ledger.Put(w.resources[0].id, fault.Record{Index: 100}) // it fails and stays up
 	if w.policy.Place = PlaceRisk; w.place(t1) != w.resources[1] {
 		t.Errorf("a resource that fails without leaving is taken: %s", w.place(t1).id)
 	}

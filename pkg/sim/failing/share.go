@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// shareEvery is how often submitters tell each other what they have counted, seconds.
+// shareEvery is the time between two statements of a submitter, in seconds.
 const shareEvery = 300
 
 // submitter is who submits some of the jobs, and counts the faults that befall these alone.

@@ -13,9 +13,11 @@ func TestSharedFaultsSaveFailures(t *testing.T) {
 	failures := map[string]float64{}
 	for seed := range uint64(seeds) {
 		for name, p := range map[string]Policy{
-			"one":    {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR},
-			"own":    {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30},
-			"shared": {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30, Share: true},
+			"one": {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR},
+			"own": {Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30},
+			"shared": {
+				Save: SaveEvery, Interval: 1800, Place: PlaceFIBR, Submitters: 30, Share: true,
+			},
 		} {
 			endings, err := Play(r, j, p, seed)
 			if err != nil {

@@ -17,6 +17,8 @@ import (
 const (
 	moves        = 3
 	stepsBetween = 20
+	// manySteps take longer than that on any machine: an attempt looks for a wish every 100 ms
+	manySteps = 1500
 )
 
 // stepsArgs says how many steps there are, and how long each takes in turns of a loop.
@@ -29,7 +31,7 @@ func stepsArgs(steps, turns int) []string {
 // happened to.
 func TestAMovedJobIsTheSame(t *testing.T) {
 	t.Parallel()
-	moveAround(t, 500, 100_000, func(int) (string, []string) {
+	moveAround(t, manySteps, 300_000, func(int) (string, []string) {
 		return "child", []string{os.Args[0], ArgRun}
 	}, nil)
 }
@@ -107,16 +109,16 @@ func firstDifference(a, b []byte) string {
 // compilers.
 func TestAJobMovesBetweenEngines(t *testing.T) {
 	t.Parallel()
-	moveAround(t, 300, 10_000, func(attempt int) (string, []string) {
-		return [2]string{"the compiler", "the interpreter"}[attempt%2], []string{os.Args[0], ArgRun}
-	}, func(attempt int, work *job) { work.Interpret = attempt%2 == 1 })
+	moveAround(t, manySteps, 100_000, func(attempt int) (string, []string) {
+		return [2]string{"the interpreter", "the compiler"}[attempt%2], []string{os.Args[0], ArgRun}
+	}, func(attempt int, work *job) { work.Interpret = attempt%2 == 0 })
 }
 
 // And between amd64 and arm64, where an emulator of that is installed.
 func TestAJobMovesBetweenArchitectures(t *testing.T) {
 	arm := emulated(t)
-	moveAround(t, 500, 100_000, func(attempt int) (string, []string) {
-		if attempt%2 == 1 {
+	moveAround(t, manySteps, 300_000, func(attempt int) (string, []string) {
+		if attempt%2 == 0 {
 			return "emulated arm64", arm
 		}
 		return "this machine", []string{os.Args[0], ArgRun}

@@ -4,6 +4,9 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,28 @@ func TestAKilledJobGoesOn(t *testing.T) {
 	}
 	if from := wentOnFrom(t, logs.err); from < 100 {
 		t.Errorf("it went on from step %d", from)
+	}
+	m.audit(t)
+	m.replay(t)
+}
+
+// So does a module of steps, which knows nothing of checkpoints.
+func TestAKilledModuleOfStepsGoesOn(t *testing.T) {
+	module := filepath.Join(t.TempDir(), "primes.wasm")
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-buildmode=c-shared", "-o", module, "../examples/steps")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	m := newMesh(t, submitOnly, twoCores, twoCores)
+	flags := []string{"--checkpoint", "every 1s", "--wasm", module}
+	id := m.begin(t, flags, "100000000")
+	m.killOnceSaved(t, id)
+	m.awaitPhase(t, id, view.PhaseDone)
+	want := "5761455 primes below 100000000"
+	if got := strings.TrimSpace(m.submit(t, "logs", string(id)).out); got != want {
+		t.Errorf("the result is %q, want %q", got, want)
 	}
 	m.audit(t)
 	m.replay(t)

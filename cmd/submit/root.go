@@ -92,7 +92,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.whyCommand(), a.sitesCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
-		a.versionCommand(),
+		a.recoverCommand(), a.versionCommand(),
 	)
 	return root
 }

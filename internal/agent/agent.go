@@ -45,6 +45,8 @@ type Config struct {
 	Past        Past                          // how long ended jobs are kept
 	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
 	FIBR        bool                          // failed tasks go by the fault index alone
+	OwnFaults   bool                          // neither tell other submitters of faults, nor heed them
+	FaultHalf   time.Duration                 // in which a fault counts for half; 0 = the machine's default
 	SoftMin     bool                          // choose offers by chance among the nearest
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity
@@ -201,9 +203,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		return a, err
 	}
 	if err = a.makeMachines(); err != nil {
-		return a, err
-	}
-	if err = a.openHeeding(); err != nil {
 		return a, err
 	}
 	if err = a.openGroups(); err != nil {

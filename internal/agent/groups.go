@@ -69,7 +69,7 @@ func (s *groups) foreign(self grid.SiteID) int {
 }
 
 // openGroups makes the groups that the store has, and the agent's own if it has none. The own one
-// is of this agent alone at first: its table is what the broker has kept.
+// is of this agent alone at first: its table has what the broker has kept.
 func (a *Agent) openGroups() error {
 	members, err := a.store.Members()
 	if err != nil {
@@ -122,9 +122,6 @@ func (a *Agent) afterRestore(m store.Member) (store.Member, error) {
 	a.log.Warn("this state was restored: the part in a group of standbys begins anew",
 		"owner", string(m.Owner))
 	m.ID, m.Stored = newMemberID(), standby.Joining()
-	if err := a.store.Dismiss(m.Name, true); err != nil {
-		return m, err
-	}
 	return m, a.store.Enlist(m)
 }
 
@@ -193,7 +190,7 @@ func (a *Agent) tellBrokers(in step.Input) {
 	}
 }
 
-// around is what the machines were told of this site's surroundings, for those that boot later.
+// around holds what the machines were told of this site's surroundings, for those that boot later.
 // It is safe for concurrent use.
 type around struct {
 	mu       sync.Mutex
@@ -250,7 +247,7 @@ func (r *around) all() (inputs []step.Input) {
 	return inputs
 }
 
-// peer is what a connected site says of itself.
+// peer has what a connected site says of itself.
 func (r *around) peer(site grid.SiteID) (step.PeerSeen, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

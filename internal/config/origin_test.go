@@ -102,7 +102,9 @@ func TestOldFile(t *testing.T) {
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
 		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
-			slices.Contains([]string{"placing.failover", "owner.name"}, name) {
+			slices.Contains([]string{
+				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
+			}, name) {
 			continue // younger than the file
 		}
 		if o.Line == 0 || o.Layer != LayerFile || o.Preset != "" {

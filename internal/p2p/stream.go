@@ -156,6 +156,8 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 	for m.guard.pace(ctx, r.id, in.Size) {
 		message, err := in.Next(protocol.MaxMessageBytes)
 		switch {
+		case err == nil && !m.isGenuine(message):
+			m.counts.Inc(wire.CountInvalid, causeTestimony)
 		case err == nil:
 			r.received(message)
 		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF),

@@ -14,10 +14,12 @@
 //	counterfactual.go  what a refused job would have to ask less of
 //	mapsvg.go          the virtual map drawn
 //	site.go            sites, and an agent's own status
+//	fault.go           what counts against a site
 //	machine.go         what was found out about a machine
 //	configuration.go   settings, and where each comes from
 //	promise.go         what became of promises
 //	planning.go        the site's plan, and reservations
+//	group.go           agents that go on with an owner's jobs
 //	member.go          members, invitations, checks
 //	event.go           events, and the log of the last ones
 //	errors.go          errors that the API answers with

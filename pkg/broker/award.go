@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -120,19 +121,24 @@ func (m *Machine) onAwardTimer(first grid.AttemptID) {
 	if !ok || j == nil {
 		return
 	}
-	missed := false
-	for _, id := range a.tasks {
+	missed := slices.DeleteFunc(slices.Clone(a.tasks), func(id grid.AttemptID) bool {
 		t := &j.tasks[id.Task.Index]
-		if t.token == id.Token && t.unanswered() {
-			missed = true
+		return t.token != id.Token || !t.unanswered()
+	})
+	if len(missed) == 0 {
+		return
+	}
+	m.peers.fired(j.tasks[missed[0].Task.Index].awardedAt.Add(m.cfg.AwardWindow))
+	counts := m.peers.accuse(m.jobs, a.site, fault.NoAnswer) // once for all of the award
+	for _, id := range missed {
+		t := &j.tasks[id.Task.Index]
+		if t.token == id.Token && t.unanswered() { // still: a part takes the others along
+			t.blamed = counts
 			m.giveUp(j, id.Task.Index, "did not answer the award")
 		}
 	}
-	if missed {
-		delete(j.offers, a.site)
-		m.peers.blame(a.site)
-		m.placeAgain(j)
-	}
+	delete(j.offers, a.site)
+	m.placeAgain(j)
 }
 
 // onDeclined handles a site that does not take attempts. With a worse quote it stays a

@@ -36,7 +36,7 @@ func compareNext(m *Machine) bool {
 // recount has the tasks looked at again of which all copies have ended and nothing was decided.
 func (j *job) recount(r *run) {
 	for first := range j.of {
-		if !j.tasks[first].isRuled() && j.tally(first, false).open == 0 {
+		if !j.tasks[first].isRuled() && j.ballot(first, false).open == 0 {
 			j.pending = append(j.pending, first)
 		}
 	}
@@ -63,8 +63,8 @@ func (c comparison) settle() {
 	}
 }
 
-// tally counts the results of a task's copies.
-type tally struct {
+// ballot counts the results of a task's copies.
+type ballot struct {
 	best   []uint32 // copies whose result most sites have given; as many: the one heard of first
 	votes  []uint32 // copies with a vote, ascending
 	kinds  int      // different results
@@ -72,9 +72,9 @@ type tally struct {
 	barren []uint32 // copies that have ended without one
 }
 
-// tally counts them. A site has one vote, however many copies it had, unless all votes are alike.
-func (r *roster) tally(first uint32, alike bool) tally {
-	var n tally
+// ballot counts them. A site has one vote, however many copies it had, unless all votes are alike.
+func (r *roster) ballot(first uint32, alike bool) ballot {
+	var n ballot
 	same := make(map[string][]uint32)
 	voted := make(map[grid.SiteID]bool)
 	for _, i := range r.copies(first) {
@@ -109,7 +109,7 @@ func (c comparison) needed(first uint32) int {
 
 // rule decides on a task, begins further copies of it, or leaves it to those that are under way.
 func (c comparison) rule(first uint32) {
-	n, need := c.j.tally(first, c.m.cfg.NoApart), c.needed(first)
+	n, need := c.j.ballot(first, c.m.cfg.NoApart), c.needed(first)
 	if need == 1 && len(n.votes) > 0 && c.doubts(first, n.votes[0]) {
 		c.doubt(first)
 		need = c.needed(first)
@@ -134,7 +134,7 @@ func (c comparison) rule(first uint32) {
 
 // ruleAlone decides on a task of which one result is enough: the first good one, or when there is
 // none to come, another.
-func (c comparison) ruleAlone(first uint32, n tally) {
+func (c comparison) ruleAlone(first uint32, n ballot) {
 	good := slices.IndexFunc(n.votes, func(i uint32) bool {
 		return c.j.tasks[i].phase == grid.PhaseDone
 	})
@@ -150,7 +150,7 @@ func (c comparison) ruleAlone(first uint32, n tally) {
 }
 
 // wasRefused reports whether a copy found no place, and is not to wait for one.
-func (c comparison) wasRefused(n tally) bool {
+func (c comparison) wasRefused(n ballot) bool {
 	return slices.ContainsFunc(n.barren, func(i uint32) bool {
 		return c.j.tasks[i].phase == grid.PhaseRefused
 	})
@@ -215,7 +215,7 @@ func (c comparison) pairUp(awarded []uint32) {
 
 // choose makes the result of a copy that of its task. Other copies are called off; who has
 // confirmed it has earned trust, who gave another result where several agreed has lied.
-func (c comparison) choose(first, chosen uint32, n tally) {
+func (c comparison) choose(first, chosen uint32, n ballot) {
 	j, head, winner := c.j, &c.j.tasks[first], &c.j.tasks[chosen]
 	head.chosen = (chosen-first)/j.of + 1
 	if winner.phase == grid.PhaseFailed {
@@ -225,18 +225,17 @@ func (c comparison) choose(first, chosen uint32, n tally) {
 	c.m.saveTask(j, first)
 	c.m.reportEnd(grid.AttemptID{Task: j.taskID(first), Token: winner.token}, winner)
 	if len(n.best) < int(j.traits.copies.Agreed()) || !j.traits.copies.Compares() {
-		c.m.peers.praise(winner.site, winner.awardedAt)
+		c.m.peers.praise(winner)
 		return
 	}
 	for _, i := range n.votes {
 		t := &j.tasks[i]
 		if slices.Contains(n.best, i) {
 			c.m.peers.vouch(t.site)
-			c.m.peers.praise(t.site, t.awardedAt)
+			c.m.peers.praise(t)
 			continue
 		}
 		t.outvoted = true
-		c.m.saveTask(j, i)
 		c.convict(j.attempt(i), t, winner.digest)
 	}
 }
@@ -273,7 +272,7 @@ func (c comparison) give(first uint32, why grid.Exit) {
 
 // disagreement says why a task has no result: the reason of a copy if none has brought one, else
 // who says what.
-func (c comparison) disagreement(n tally, need int) grid.Exit {
+func (c comparison) disagreement(n ballot, need int) grid.Exit {
 	reason := ""
 	if len(n.barren) > 0 {
 		if why := c.j.tasks[n.barren[len(n.barren)-1]].exit; why != nil && len(n.votes) == 0 {

@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -20,7 +21,8 @@ func (c comparison) convict(id grid.AttemptID, liar *task, right string) {
 		liar.digest[:shortDigest], right[:shortDigest])
 	c.m.out.Report(step.LevelWarn, eventOutvoted, step.Report{Attempt: id, Site: site, Text: text})
 	c.m.peers.breach(site, liar.awardedAt, text)
-	c.m.peers.blame(site)
+	c.m.peers.blame(c.m.jobs, liar, fault.Wrong)
+	c.m.saveTask(c.j, id.Task.Index)
 	c.m.peers.distrust(site)
 	if c.m.cfg.NoDisown {
 		return
@@ -95,7 +97,7 @@ func (c comparison) isUnconfirmed(first uint32, site grid.SiteID) bool {
 	if head.chosen == 0 || !c.j.traits.copies.Compares() {
 		return false
 	}
-	return c.j.tasks[c.j.stands(first)].site == site && len(c.j.tally(first, false).best) == 1
+	return c.j.tasks[c.j.stands(first)].site == site && len(c.j.ballot(first, false).best) == 1
 }
 
 // reopen takes back that a task has its result: another site is to confirm it first.

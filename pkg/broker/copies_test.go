@@ -175,10 +175,10 @@ func TestAThirdCopyDecides(t *testing.T) {
 	}
 	for _, m := range []*Machine{b.m, restored} {
 		p := m.peers
-		if p.faults.Index("a") != 1 || p.breaches["a"].row != 1 || p.right["a"] != 0 {
-			t.Errorf("of the liar: %d, %+v, %d", p.faults.Index("a"), p.breaches["a"], p.right["a"])
+		if p.faults.Index("a", b.now) != 1 || p.breaches["a"].row != 1 || p.right["a"] != 0 {
+			t.Errorf("of the liar: %v, %+v, %d", p.faults.Index("a", b.now), p.breaches["a"], p.right["a"])
 		}
-		if p.right["b"] != 1 || p.right["c"] != 1 || p.faults.Index("b") != 0 {
+		if p.right["b"] != 1 || p.right["c"] != 1 || p.faults.Index("b", b.now) != 0 {
 			t.Errorf("of the honest: %v", p.right)
 		}
 		again, _ := m.Job(id)
@@ -260,8 +260,8 @@ func TestNoAgreementEnds(t *testing.T) {
 			if !strings.HasPrefix(text, "no 2 of 6 copies agree; copy 1 at a: ") {
 				t.Errorf("it says %q", text)
 			}
-			if fault := b.m.peers.faults.Index("a"); fault != 0 {
-				t.Errorf("a is blamed %d times, and nobody agreed", fault)
+			if fault := b.m.peers.faults.Index("a", b.now); fault != 0 {
+				t.Errorf("a is blamed %v times, and nobody agreed", fault)
 			}
 			return
 		}

@@ -80,7 +80,10 @@ func (d desk) rankByFault(sites []fault.Candidate) {
 	if d.cfg().FIBR {
 		order = fault.OrderIndex
 	}
-	d.m.peers.faults.Rank(order, sites)
+	for i := range sites {
+		sites[i].Index = d.m.peers.index(sites[i].Site)
+	}
+	fault.Rank(order, sites)
 }
 
 // nextToken is above all that were ever given out for a task.
@@ -182,7 +185,9 @@ func (d desk) requeue(index uint32) { d.m.requeue(d.j, index) }
 func (d desk) withdraw(why string) { d.m.withdraw(d.j, grid.PhaseFailed, why) }
 
 // blame counts a failure against a site.
-func (d desk) blame(site grid.SiteID) { d.m.peers.blame(site) }
+func (d desk) blame(site grid.SiteID, cause fault.Cause) {
+	d.m.peers.accuse(d.m.jobs, site, cause)
+}
 
 // save makes a task's state durable.
 func (d desk) save(index uint32) { d.m.saveTask(d.j, index) }

@@ -65,7 +65,10 @@
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
 //	breach.go      what honest sites do not do, and who is passed over for it
-//	peers.go       the members: links, bans, faults
+//	testimony.go   what submitters tell each other of sites
+//	trouble.go     when silence is this submitter's own trouble
+//	faults.go      what counts for and against sites
+//	peers.go       the members: links, bans
 //	trust.go       sites whose results were confirmed, and which are compared
 //	bounds.go      how long an attempt may take in each phase
 //	policy.go      what availability does to placing (SAA, NAA, NSA)

@@ -59,6 +59,11 @@ const (
 	eventFenced        = "fenced"         // warn; a lease for an attempt that is not the latest
 	eventSiteBanned    = "site_banned"    // info
 	eventPassedOver    = "passed_over"    // warn; its offers, for Value seconds; Text = its breach
+	eventPardoned      = "fault_pardoned" // info; it was this site's own trouble; Text
+
+	// What other submitters say.
+	eventTestimonyRefused  = "testimony_refused"  // warn; Reason, Text = why
+	eventStatementsIgnored = "statements_ignored" // debug; Value = how many, Text = why
 )
 
 // Further events have the names of phases: "staging", "running" and "frozen" as a site

@@ -58,11 +58,12 @@ type enquiry struct {
 	// seq numbers the announcements. Answers to a later one overtake those to an earlier one;
 	// those of a run follow those of the run before.
 	seq       uint32
-	announced bool // by this run, so that most caches are warm
-	inPart    bool // ... to a part of the sites: only those that have answered know the job
-	gossiped  bool // to all sites, so that sites have heard of it that are not known here
-	placed    bool // "placed" was said since the last announcement
-	offered   bool // some site has offered at some time
+	announced bool   // by this run, so that most caches are warm
+	inPart    bool   // ... to a part of the sites: only those that have answered know the job
+	sampled   uint32 // the last announcement to a part of the sites
+	gossiped  bool   // to all sites, so that sites have heard of it that are not known here
+	placed    bool   // "placed" was said since the last announcement
+	offered   bool   // some site has offered at some time
 	// offers are those that still stand; runner-ups stay here for failover.
 	offers   map[grid.SiteID]*candidate
 	answers  map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
@@ -112,6 +113,19 @@ func (e *enquiry) item(index uint32) grid.Item {
 func (e *enquiry) note(a Answer) {
 	if _, known := e.answers[a.Site]; known || len(e.answers) < maxAnswers {
 		e.answers[a.Site] = a
+	}
+}
+
+// keepNearest forgets the offers of a job that is placed, all but the nearest of those that stand:
+// as many as there are answers. It needs a few of them should a site decline or fail, and in a
+// mesh of 10,000 sites each of some thousand running jobs would keep as many.
+func (e *enquiry) keepNearest(standing []*candidate) {
+	if len(e.offers) <= maxAnswers {
+		return
+	}
+	e.offers = make(map[grid.SiteID]*candidate, maxAnswers)
+	for _, c := range standing[:min(len(standing), maxAnswers)] {
+		e.offers[c.offer.Site] = c
 	}
 }
 

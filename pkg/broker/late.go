@@ -116,7 +116,7 @@ func (m *Machine) recall(try Try, msg protocol.Exited) {
 	t.top = max(t.token, t.top)
 	t.attempt = attempt{
 		token: try.Token, site: try.Site, distance: try.Distance, awardedAt: try.AwardedAt,
-		startedAt: try.StartedAt, leaseEnd: until, long: t.long,
+		startedAt: try.StartedAt, leaseEnd: until, long: t.long, blamed: try.Blamed,
 	}
 	t.silence = silence{}
 	m.report(step.LevelInfo, eventResultLate, msg.Attempt, try.Site)

@@ -44,6 +44,7 @@ func (n *nearest) placeSome(
 		give(n.next(d), standing)
 		if len(d.j.waiting) == 0 {
 			d.clear()
+			d.j.keepNearest(standing)
 		}
 	}
 	if at, _ := slices.BinarySearch(d.j.waiting, n.from); n.from > 0 && at < len(d.j.waiting) &&

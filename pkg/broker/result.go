@@ -198,7 +198,7 @@ func (m *Machine) finish(j *job, index uint32) {
 			Attempt: id, Site: t.site, Text: t.digest,
 		})
 	} else {
-		m.peers.praise(t.site, t.awardedAt)
+		m.peers.praise(t)
 		m.reportEnd(id, t)
 	}
 	m.rights.acknowledge(t.site, id)

@@ -18,6 +18,7 @@ func (m *Machine) onBoot(in step.Boot) {
 	m.lines.note(m.cfg.Here, in.Line)
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
 	m.peers.forgetLongGone()
+	m.peers.resumeFaults()
 	m.resumeCovered()
 	for _, id := range m.jobs.ids() {
 		m.resume(m.jobs.all[id])

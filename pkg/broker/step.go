@@ -74,6 +74,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.onProgress(from, msg)
 		case protocol.Checkpointed:
 			m.takings.onCheckpointed(from, msg)
+		case protocol.Testimony:
+			m.peers.onTestimony(from, msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)
@@ -101,6 +103,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.jobs.with(id, m.onPresumedTimer)
 		case timerCovered:
 			m.onCoveredTimer()
+		case timerTestify:
+			m.peers.onTestifyTimer()
 		case timerRivals:
 			m.onRivalsTimer(id)
 		case timerAward:

@@ -66,7 +66,7 @@ type MemberState struct {
 	LastSeen   time.Time
 	Skew       time.Duration
 	RoundTrip  time.Duration // 0 = not measured
-	Fault      int64
+	Fault      FaultState
 	Since      time.Time // since when it has been connected or away; zero: not seen to change
 	Ends       uint64    // how often it was seen to go
 	UpHour     float64   // probability that it stays for an hour; 0 when it is away

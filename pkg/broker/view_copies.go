@@ -92,7 +92,7 @@ func (j *job) voteOf(first, i uint32) Vote {
 		return voteOpen
 	case j.tasks[j.stands(first)].digest != t.digest:
 		return voteDiffers
-	case len(j.tally(first, false).best) > 1:
+	case len(j.ballot(first, false).best) > 1:
 		return voteAgrees
 	default:
 		return voteResult

@@ -25,8 +25,11 @@ func copiedJob(r Redundancy) Job {
 func TestRedundancyIsChecked(t *testing.T) {
 	for want, how := range map[string][]Redundancy{
 		"": {
-			{}, {Replicas: 1, Agreement: 1}, {Replicas: MaxReplicas, Agreement: MaxReplicas},
-			{Auto: true}, {Verify: 1},
+			{},
+			{Replicas: 1, Agreement: 1},
+			{Replicas: MaxReplicas, Agreement: MaxReplicas},
+			{Auto: true},
+			{Verify: 1},
 		},
 		"replicas: want at most 8":   {{Replicas: MaxReplicas + 1}},
 		"replicas: auto and a":       {{Auto: true, Replicas: 2}},

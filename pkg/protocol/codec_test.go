@@ -280,8 +280,19 @@ func goldenMessages() map[string]Message {
 		"checkpointed": Checkpointed{Attempt: at, Checkpoint: saved},
 		"held":         Held{Attempt: at, Number: 4},
 		"heldnot":      Held{Attempt: at, Number: 4, Reason: grid.ReasonSavedForeign},
-		"roster":       Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":         JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"testimony": Testimony{
+			Author: "12D3KooWauthor", Sequence: 1<<32 | 3, IssuedMS: 1_772_000_000_000,
+			Said: []Statement{
+				{
+					About: "12D3KooWbad", Index: 2.5, Tried: 7, Over: 3 * time.Hour,
+					Causes: []uint32{0, 2, 1},
+				},
+				{About: "12D3KooWgood", Tried: 40},
+			},
+			Signature: bytes.Repeat([]byte{5}, SignatureBytes),
+		},
+		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

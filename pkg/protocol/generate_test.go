@@ -479,5 +479,24 @@ func messages() map[string]func(*rapid.T) Message {
 		"kept": func(t *rapid.T) Message {
 			return Kept{Owner: drawSite(t), Number: number(t) | 1, Problem: drawText(t)}
 		},
+		"testimony": func(t *rapid.T) Message { return drawTestimony(t) },
 	}
 }
+
+func drawTestimony(t *rapid.T) Testimony {
+	m := Testimony{
+		Author: drawSite(t), Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
+		IssuedMS:  rapid.Int64Range(0, 4e12).Draw(t, "issued"),
+		Signature: drawBytes(t, SignatureBytes),
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "statements") {
+		m.Said = append(m.Said, Statement{
+			About: grid.SiteID(string(rune('a'+i)) + string(drawSite(t))),
+			Index: drawFloat(t, 0, MaxFaultIndex), Tried: rapid.Uint64().Draw(t, "tried"),
+			Over: drawDur(t, 0, maxAgo), Causes: drawSome(t, drawCount),
+		})
+	}
+	return m
+}
+
+func drawCount(t *rapid.T) uint32 { return rapid.Uint32().Draw(t, "count") }

@@ -9,6 +9,7 @@
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal
+//	testimony.go         what submitters tell each other of sites
 //	run.go               the name of a run
 //	behalf.go            messages said on behalf of an owner
 //	certificate.go       who may act for an owner
@@ -73,7 +74,7 @@ func ForBroker(msg Message) bool {
 	case OnBehalf:
 		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
-		Exited, Checkpointed:
+		Exited, Checkpointed, Testimony:
 		return true
 	default:
 		return false

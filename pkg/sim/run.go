@@ -24,6 +24,7 @@ type peer struct {
 	met         bool             // any run was heard of
 	present     bool             // the host's machines believe so
 	lastArrival time.Duration    // there, of what was sent to it
+	farther     float64          // than other hosts, by that factor; 0: not drawn yet
 	lastTaken   [2]time.Duration // by each of its machines, where that was measured; see Lags
 }
 

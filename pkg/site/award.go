@@ -130,7 +130,7 @@ func (m *Machine) awardedRequirement(
 	if !cached {
 		return grid.Requirement{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
 	}
-	req, s := entry.Value.Requirement, msg.Spec
+	req, s := entry.Value.requirement(), msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
 		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
 		s.Reservation == req.Reservation

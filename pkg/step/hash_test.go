@@ -30,6 +30,7 @@ func messages() []protocol.Message {
 		protocol.Progress{},
 		protocol.Checkpointed{},
 		protocol.Held{},
+		protocol.Testimony{},
 		protocol.Exited{},
 		protocol.ExitAck{},
 		protocol.Cancel{},

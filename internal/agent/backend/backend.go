@@ -197,6 +197,11 @@ func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
 // Resume ends a pause.
 func (b *Backend) Resume(ctx context.Context) error { return b.agent.Order(ctx, step.Resume{}) }
 
+// Recover goes on with the own jobs without their standbys, which are named and lost for good.
+func (b *Backend) Recover(ctx context.Context, without []grid.SiteID) error {
+	return userError(b.agent.Recover(ctx, without))
+}
+
 // Stop makes the agent end as soon as nothing runs here any more, unless Resume
 // calls that off; with now, running attempts are stopped and move elsewhere.
 func (b *Backend) Stop(ctx context.Context, now bool) error { return b.agent.Leave(ctx, now) }

@@ -65,6 +65,7 @@ type Wire struct {
 	//	*Wire_MayStart
 	//	*Wire_Checkpointed
 	//	*Wire_Held
+	//	*Wire_Testimony
 	//	*Wire_Group
 	//	*Wire_StandbyAsk
 	//	*Wire_StandbyAnswer
@@ -376,6 +377,15 @@ func (x *Wire) GetHeld() *Held {
 	return nil
 }
 
+func (x *Wire) GetTestimony() *Testimony {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Testimony); ok {
+			return x.Testimony
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetGroup() *Group {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_Group); ok {
@@ -562,6 +572,10 @@ type Wire_Held struct {
 	Held *Held `protobuf:"bytes,29,opt,name=held,proto3,oneof"`
 }
 
+type Wire_Testimony struct {
+	Testimony *Testimony `protobuf:"bytes,50,opt,name=testimony,proto3,oneof"`
+}
+
 type Wire_Group struct {
 	Group *Group `protobuf:"bytes,60,opt,name=group,proto3,oneof"`
 }
@@ -645,6 +659,8 @@ func (*Wire_MayStart) isWire_Body() {}
 func (*Wire_Checkpointed) isWire_Body() {}
 
 func (*Wire_Held) isWire_Body() {}
+
+func (*Wire_Testimony) isWire_Body() {}
 
 func (*Wire_Group) isWire_Body() {}
 
@@ -4295,6 +4311,162 @@ func (x *Held) GetReason() uint32 {
 	return 0
 }
 
+// Testimony is what a submitter has counted of sites. The signature is by its key over
+// "mrs testimony 1", a zero byte, the domain, author, sequence and time of issue, and for each
+// statement about, the bits of index, tried, over, the number of causes and the causes: numbers as
+// eight bytes, big endian, texts behind their lengths.
+type Testimony struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Author        string                 `protobuf:"bytes,1,opt,name=author,proto3" json:"author,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	IssuedMs      int64                  `protobuf:"varint,3,opt,name=issued_ms,json=issuedMs,proto3" json:"issued_ms,omitempty"`
+	Said          []*Statement           `protobuf:"bytes,4,rep,name=said,proto3" json:"said,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Testimony) Reset() {
+	*x = Testimony{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Testimony) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Testimony) ProtoMessage() {}
+
+func (x *Testimony) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
+func (*Testimony) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Testimony) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Testimony) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Testimony) GetIssuedMs() int64 {
+	if x != nil {
+		return x.IssuedMs
+	}
+	return 0
+}
+
+func (x *Testimony) GetSaid() []*Statement {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+func (x *Testimony) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+type Statement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	About         string                 `protobuf:"bytes,1,opt,name=about,proto3" json:"about,omitempty"`
+	Index         float64                `protobuf:"fixed64,2,opt,name=index,proto3" json:"index,omitempty"`
+	Tried         uint64                 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
+	OverNs        int64                  `protobuf:"varint,4,opt,name=over_ns,json=overNs,proto3" json:"over_ns,omitempty"`
+	Causes        []uint32               `protobuf:"varint,5,rep,packed,name=causes,proto3" json:"causes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Statement) Reset() {
+	*x = Statement{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Statement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Statement) ProtoMessage() {}
+
+func (x *Statement) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Statement.ProtoReflect.Descriptor instead.
+func (*Statement) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *Statement) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *Statement) GetIndex() float64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Statement) GetTried() uint64 {
+	if x != nil {
+		return x.Tried
+	}
+	return 0
+}
+
+func (x *Statement) GetOverNs() int64 {
+	if x != nil {
+		return x.OverNs
+	}
+	return 0
+}
+
+func (x *Statement) GetCauses() []uint32 {
+	if x != nil {
+		return x.Causes
+	}
+	return nil
+}
+
 // MemberRecord is a statement of the domain's key. The signature is over the
 // bytes of signed, which are an encoded SignedMember, as they are.
 type MemberRecord struct {
@@ -4307,7 +4479,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4319,7 +4491,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4332,7 +4504,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -4366,7 +4538,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4378,7 +4550,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4391,7 +4563,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -4454,7 +4626,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +4638,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +4651,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -4513,7 +4685,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4525,7 +4697,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4538,7 +4710,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4568,7 +4740,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4580,7 +4752,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4593,7 +4765,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4640,7 +4812,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4652,7 +4824,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4665,7 +4837,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4688,7 +4860,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4700,7 +4872,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4713,7 +4885,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4762,7 +4934,7 @@ type Behalf struct {
 
 func (x *Behalf) Reset() {
 	*x = Behalf{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4774,7 +4946,7 @@ func (x *Behalf) String() string {
 func (*Behalf) ProtoMessage() {}
 
 func (x *Behalf) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4787,7 +4959,7 @@ func (x *Behalf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behalf.ProtoReflect.Descriptor instead.
 func (*Behalf) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Behalf) GetOwner() string {
@@ -4823,7 +4995,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +5007,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +5020,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Certificate) GetSigned() []byte {
@@ -4879,7 +5051,7 @@ type SignedCertificate struct {
 
 func (x *SignedCertificate) Reset() {
 	*x = SignedCertificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4891,7 +5063,7 @@ func (x *SignedCertificate) String() string {
 func (*SignedCertificate) ProtoMessage() {}
 
 func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4904,7 +5076,7 @@ func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCertificate.ProtoReflect.Descriptor instead.
 func (*SignedCertificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SignedCertificate) GetContext() string {
@@ -4945,7 +5117,7 @@ type CertMember struct {
 
 func (x *CertMember) Reset() {
 	*x = CertMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4957,7 +5129,7 @@ func (x *CertMember) String() string {
 func (*CertMember) ProtoMessage() {}
 
 func (x *CertMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4970,7 +5142,7 @@ func (x *CertMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertMember.ProtoReflect.Descriptor instead.
 func (*CertMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CertMember) GetId() uint64 {
@@ -5002,7 +5174,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5186,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5027,7 +5199,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Group) GetOwner() string {
@@ -5089,7 +5261,7 @@ type StandbyAsk struct {
 
 func (x *StandbyAsk) Reset() {
 	*x = StandbyAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5273,7 @@ func (x *StandbyAsk) String() string {
 func (*StandbyAsk) ProtoMessage() {}
 
 func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5286,7 @@ func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAsk.ProtoReflect.Descriptor instead.
 func (*StandbyAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *StandbyAsk) GetEpoch() uint64 {
@@ -5143,7 +5315,7 @@ type StandbyAnswer struct {
 
 func (x *StandbyAnswer) Reset() {
 	*x = StandbyAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +5327,7 @@ func (x *StandbyAnswer) String() string {
 func (*StandbyAnswer) ProtoMessage() {}
 
 func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +5340,7 @@ func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAnswer.ProtoReflect.Descriptor instead.
 func (*StandbyAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *StandbyAnswer) GetAccept() bool {
@@ -5210,7 +5382,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5222,7 +5394,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5235,7 +5407,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -5268,7 +5440,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5280,7 +5452,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5293,7 +5465,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -5316,7 +5488,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5328,7 +5500,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5341,7 +5513,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Keep) GetOwner() string {
@@ -5390,7 +5562,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5574,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5587,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Kept) GetOwner() string {
@@ -5443,7 +5615,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xe1\x0e\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\x99\x0f\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -5478,7 +5650,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
 	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
-	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x12*\n" +
+	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x126\n" +
+	"\ttestimony\x182 \x01(\v2\x16.mrs.wire.v1.TestimonyH\x00R\ttestimony\x12*\n" +
 	"\x05group\x18< \x01(\v2\x12.mrs.wire.v1.GroupH\x00R\x05group\x12:\n" +
 	"\vstandby_ask\x18= \x01(\v2\x17.mrs.wire.v1.StandbyAskH\x00R\n" +
 	"standbyAsk\x12C\n" +
@@ -5810,7 +5983,19 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Held\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"D\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xa6\x01\n" +
+	"\tTestimony\x12\x16\n" +
+	"\x06author\x18\x01 \x01(\tR\x06author\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1b\n" +
+	"\tissued_ms\x18\x03 \x01(\x03R\bissuedMs\x12*\n" +
+	"\x04said\x18\x04 \x03(\v2\x16.mrs.wire.v1.StatementR\x04said\x12\x1c\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"~\n" +
+	"\tStatement\x12\x14\n" +
+	"\x05about\x18\x01 \x01(\tR\x05about\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x01R\x05index\x12\x14\n" +
+	"\x05tried\x18\x03 \x01(\x04R\x05tried\x12\x17\n" +
+	"\aover_ns\x18\x04 \x01(\x03R\x06overNs\x12\x16\n" +
+	"\x06causes\x18\x05 \x03(\rR\x06causes\"D\n" +
 	"\fMemberRecord\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
@@ -5907,7 +6092,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -5959,24 +6144,26 @@ var (
 		(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
 		(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
 		(*Held)(nil),              // 49: mrs.wire.v1.Held
-		(*MemberRecord)(nil),      // 50: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),      // 51: mrs.wire.v1.SignedMember
-		(*Roster)(nil),            // 52: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),       // 53: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),        // 54: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),             // 55: mrs.wire.v1.Check
-		(*Checked)(nil),           // 56: mrs.wire.v1.Checked
-		(*Behalf)(nil),            // 57: mrs.wire.v1.Behalf
-		(*Certificate)(nil),       // 58: mrs.wire.v1.Certificate
-		(*SignedCertificate)(nil), // 59: mrs.wire.v1.SignedCertificate
-		(*CertMember)(nil),        // 60: mrs.wire.v1.CertMember
-		(*Group)(nil),             // 61: mrs.wire.v1.Group
-		(*StandbyAsk)(nil),        // 62: mrs.wire.v1.StandbyAsk
-		(*StandbyAnswer)(nil),     // 63: mrs.wire.v1.StandbyAnswer
-		(*StandbyNews)(nil),       // 64: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 65: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 66: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 67: mrs.wire.v1.Kept
+		(*Testimony)(nil),         // 50: mrs.wire.v1.Testimony
+		(*Statement)(nil),         // 51: mrs.wire.v1.Statement
+		(*MemberRecord)(nil),      // 52: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),      // 53: mrs.wire.v1.SignedMember
+		(*Roster)(nil),            // 54: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 55: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 56: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 57: mrs.wire.v1.Check
+		(*Checked)(nil),           // 58: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 59: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 60: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 61: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 62: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 63: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 64: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 65: mrs.wire.v1.StandbyAnswer
+		(*StandbyNews)(nil),       // 66: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 67: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 68: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 69: mrs.wire.v1.Kept
 	}
 )
 
@@ -6000,82 +6187,84 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	52, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	53, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	54, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	55, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	56, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	54, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	55, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	56, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	57, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	58, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
 	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	61, // 28: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
-	62, // 29: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
-	63, // 30: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	64, // 31: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	65, // 32: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	66, // 33: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	67, // 34: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	57, // 35: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,  // 36: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 37: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 38: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 39: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 40: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 41: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 42: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 43: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 44: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 45: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 46: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 47: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 48: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 49: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 50: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 51: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 52: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 53: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 54: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 55: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 56: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 57: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 58: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 59: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 60: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 61: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 62: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 63: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 64: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 65: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 66: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 67: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 68: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 69: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 70: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 71: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 72: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 73: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 74: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 75: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 76: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 77: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 78: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 79: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 80: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 81: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 82: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 83: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 84: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 85: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 86: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	50, // 87: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	50, // 88: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	60, // 89: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	50, // 28: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
+	63, // 29: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	64, // 30: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	65, // 31: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	66, // 32: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	67, // 33: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	68, // 34: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	69, // 35: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	59, // 36: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,  // 37: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 38: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 39: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 40: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 41: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 42: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 43: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 44: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 45: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 46: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 47: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 48: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 49: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 50: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 51: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 52: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 53: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 54: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 55: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 56: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 57: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 58: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 59: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 60: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 61: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 62: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 63: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 64: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 65: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 66: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 67: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 68: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 69: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 70: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 71: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 72: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 73: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 74: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 75: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 76: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 77: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 78: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 79: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 80: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 81: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 82: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 83: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 84: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 85: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 86: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 87: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	51, // 88: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	52, // 89: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	52, // 90: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	62, // 91: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -6112,6 +6301,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 		(*Wire_Checkpointed)(nil),
 		(*Wire_Held)(nil),
+		(*Wire_Testimony)(nil),
 		(*Wire_Group)(nil),
 		(*Wire_StandbyAsk)(nil),
 		(*Wire_StandbyAnswer)(nil),
@@ -6131,7 +6321,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -176,7 +176,8 @@ func TestAThirdCopyDecides(t *testing.T) {
 	for _, m := range []*Machine{b.m, restored} {
 		p := m.peers
 		if p.faults.Index("a", b.now) != 1 || p.breaches["a"].row != 1 || p.right["a"] != 0 {
-			t.Errorf("of the liar: %v, %+v, %d", p.faults.Index("a", b.now), p.breaches["a"], p.right["a"])
+			t.Errorf("of the liar: %v, %+v, %d",
+				p.faults.Index("a", b.now), p.breaches["a"], p.right["a"])
 		}
 		if p.right["b"] != 1 || p.right["c"] != 1 || p.faults.Index("b", b.now) != 0 {
 			t.Errorf("of the honest: %v", p.right)

@@ -222,7 +222,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
 	a.spawn(a.followClock)
-	a.spawn(a.lookAfterGroups)
 	a.spawn(a.archive.run)
 	a.tellBans()
 	return a, nil
@@ -236,12 +235,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer end()
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
-	a.runGroups()
+	a.spawn(a.lookAfterGroups)
+	a.runGroups() //nolint:contextcheck // the agent's life, not the caller's
 	group.Go(func() error {
 		defer end()
 		select {
 		case <-ctx.Done():
-			a.handOver()
+			a.handOver() //nolint:contextcheck // the caller's has ended
 		case <-a.ctx.Done():
 		}
 		return nil

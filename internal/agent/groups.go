@@ -76,9 +76,9 @@ func (a *Agent) openGroups() error {
 		return err
 	}
 	if !slices.ContainsFunc(members, func(m store.Member) bool { return m.Name == brokerName }) {
-		own, err := a.foundGroup()
-		if err != nil {
-			return err
+		own, wrong := a.foundGroup()
+		if wrong != nil {
+			return wrong
 		}
 		members = append(members, own)
 	}
@@ -93,6 +93,8 @@ func (a *Agent) openGroups() error {
 		a.groups.add(g)
 		if g.own() {
 			a.broker = g.loop
+		} else {
+			g.pinTable() // before what nobody owns is swept
 		}
 	}
 	return nil
@@ -107,7 +109,7 @@ func (a *Agent) foundGroup() (store.Member, error) {
 	id := newMemberID()
 	m := store.Member{
 		Name: brokerName, ID: id, Owner: a.mesh.Self(),
-		Stored: standby.FoundedAfter(a.store.Incarnation()-1, facts, id),
+		Stored: standby.Founded(a.store.Incarnation()-1, facts, id),
 	}
 	return m, a.store.Enlist(m)
 }

@@ -2,19 +2,6 @@ package main
 
 import "testing"
 
-// TestMain plays the agent's binary too: it runs again as supervisor and runner.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case supervise.Arg:
-			os.Exit(supervise.Main())
-		case wasm.ArgRun:
-			os.Exit(wasm.RunnerMain())
-		}
-	}
-	os.Exit(m.Run())
-}
-
 // "There are 168 primes below 1,000, 78,498 below 1,000,000 and 664,579 below 10,000,000."
 func TestPrimesAreCounted(t *testing.T) {
 	for limit, want := range map[int]int{

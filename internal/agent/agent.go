@@ -45,8 +45,8 @@ type Config struct {
 	Past        Past                          // how long ended jobs are kept
 	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
 	FIBR        bool                          // failed tasks go by the fault index alone
-	OwnFaults   bool                          // neither tell other submitters of faults, nor heed them
-	FaultHalf   time.Duration                 // in which a fault counts for half; 0 = the machine's default
+	OwnFaults   bool                          // other submitters hear of no faults, nor are heeded
+	FaultHalf   time.Duration                 // in which a fault fades to half; 0 = the default
 	SoftMin     bool                          // choose offers by chance among the nearest
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity

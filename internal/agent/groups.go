@@ -46,6 +46,13 @@ func (s *groups) remove(g *group) {
 	}
 }
 
+// runs reports whether the loop of another owner's group was begun.
+func (s *groups) runs(g *group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return g.end != nil
+}
+
 // list has them by owner, ascending.
 func (s *groups) list() []*group {
 	s.mu.Lock()
@@ -132,7 +139,7 @@ func (a *Agent) runGroups() {
 	a.groups.turn.Lock()
 	defer a.groups.turn.Unlock()
 	for _, g := range a.groups.list() {
-		if !g.own() && g.end == nil {
+		if !g.own() && !a.groups.runs(g) {
 			a.runGroup(g)
 		}
 	}
@@ -153,7 +160,9 @@ func (a *Agent) flushGroups() error {
 // runGroup lets a group of another owner live until it is dismissed, or the agent ends.
 func (a *Agent) runGroup(g *group) {
 	ctx, end := context.WithCancel(a.ctx)
+	a.groups.mu.Lock()
 	g.end = end
+	a.groups.mu.Unlock()
 	a.spawn(func() {
 		defer end()
 		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {

@@ -119,6 +119,7 @@ func standbysText(g view.Group, self grid.SiteID) string {
 		}
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	text := strings.Join(names, ", ")
 	if len(names) == 0 {
 		text = "none yet"

@@ -128,9 +128,6 @@ func (g *group) alone() bool {
 	return len(conf.Voters) == 1 && len(conf.Outgoing) == 0 && conf.Voters[0] == g.id
 }
 
-// hand gives the member an input from another goroutine.
-func (g *group) hand(in standby.Input) { _ = g.push(task{member: in}, false) }
-
 // work takes a batch. What the member wants on the disk is written when all of it is taken, so
 // that Steps share entries and entries share a wait for the disk.
 func (g *group) work(ctx context.Context, batch []task) error {
@@ -141,9 +138,9 @@ func (g *group) work(ctx context.Context, batch []task) error {
 		case t.ask != nil:
 			questions = append(questions, t.ask)
 		case t.member != nil:
-			g.step(t.member)
+			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
 		default:
-			g.input(t.input)
+			g.input(t.input) //nolint:contextcheck // the same
 		}
 	}
 	if err := g.write(ctx, false); err != nil {
@@ -294,6 +291,7 @@ func (g *group) write(ctx context.Context, all bool) error {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}
+		//nolint:contextcheck // what it begins lives as long as the agent
 		g.step(standby.Saved{Number: saves[len(saves)-1].Number})
 	}
 	return nil

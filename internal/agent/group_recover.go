@@ -51,7 +51,7 @@ func (g *group) recover(without []grid.SiteID) error {
 	id := newMemberID()
 	return g.begin(store.Member{
 		Name: g.name, ID: id, Owner: g.owner,
-		Stored: standby.FoundedAfter(term+recoveredBy, table.All(), id),
+		Stored: standby.Founded(term+recoveredBy, table.All(), id),
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 func (a *Agent) Groups(ctx context.Context) ([]view.Group, error) {
 	shown := []view.Group{}
 	for _, g := range a.groups.list() {
-		if !g.own() && g.end == nil {
+		if !g.own() && !a.groups.runs(g) {
 			continue // it does not run yet
 		}
 		if err := g.ask(ctx, func() { shown = append(shown, g.view()) }); err != nil {

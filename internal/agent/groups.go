@@ -46,6 +46,13 @@ func (s *groups) remove(g *group) {
 	}
 }
 
+// runs reports whether the loop of another owner's group was begun.
+func (s *groups) runs(g *group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return g.end != nil
+}
+
 // list has them by owner, ascending.
 func (s *groups) list() []*group {
 	s.mu.Lock()
@@ -76,9 +83,9 @@ func (a *Agent) openGroups() error {
 		return err
 	}
 	if !slices.ContainsFunc(members, func(m store.Member) bool { return m.Name == brokerName }) {
-		own, err := a.foundGroup()
-		if err != nil {
-			return err
+		own, wrong := a.foundGroup()
+		if wrong != nil {
+			return wrong
 		}
 		members = append(members, own)
 	}
@@ -93,6 +100,8 @@ func (a *Agent) openGroups() error {
 		a.groups.add(g)
 		if g.own() {
 			a.broker = g.loop
+		} else {
+			g.pinTable() // before what nobody owns is swept
 		}
 	}
 	return nil
@@ -107,7 +116,7 @@ func (a *Agent) foundGroup() (store.Member, error) {
 	id := newMemberID()
 	m := store.Member{
 		Name: brokerName, ID: id, Owner: a.mesh.Self(),
-		Stored: standby.FoundedAfter(a.store.Incarnation()-1, facts, id),
+		Stored: standby.Founded(a.store.Incarnation()-1, facts, id),
 	}
 	return m, a.store.Enlist(m)
 }
@@ -130,7 +139,7 @@ func (a *Agent) runGroups() {
 	a.groups.turn.Lock()
 	defer a.groups.turn.Unlock()
 	for _, g := range a.groups.list() {
-		if !g.own() && g.end == nil {
+		if !g.own() && !a.groups.runs(g) {
 			a.runGroup(g)
 		}
 	}
@@ -151,7 +160,9 @@ func (a *Agent) flushGroups() error {
 // runGroup lets a group of another owner live until it is dismissed, or the agent ends.
 func (a *Agent) runGroup(g *group) {
 	ctx, end := context.WithCancel(a.ctx)
+	a.groups.mu.Lock()
 	g.end = end
+	a.groups.mu.Unlock()
 	a.spawn(func() {
 		defer end()
 		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {

@@ -34,6 +34,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{},
 		"Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},
 		"OfferRow": view.OfferRow{}, "SiteRow": view.SiteRow{}, "RunningTask": view.RunningTask{},
+		"Group": view.Group{}, "GroupMember": view.GroupMember{},
 		"AgentStatus": view.AgentStatus{}, "Reach": view.Reach{},
 		"FaultRow": view.FaultRow{}, "CountedWord": view.CountedWord{},
 		"Notice": view.Notice{}, "Availability": view.Availability{},

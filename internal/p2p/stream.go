@@ -153,6 +153,11 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
+	m.hear(ctx, r, in)
+}
+
+// hear reads a peer's messages until its stream ends.
+func (m *Mesh) hear(ctx context.Context, r *remote, in *wire.Reader) {
 	for m.guard.pace(ctx, r.id, in.Size) {
 		message, err := in.Next(protocol.MaxMessageBytes)
 		switch {

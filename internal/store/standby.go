@@ -61,7 +61,7 @@ func enlist(tx *bolt.Tx, m Member) error {
 		return err
 	}
 	if all.Bucket([]byte(m.Name)) != nil {
-		if err := all.DeleteBucket([]byte(m.Name)); err != nil {
+		if err = all.DeleteBucket([]byte(m.Name)); err != nil {
 			return err
 		}
 	}
@@ -263,9 +263,9 @@ func (s *Store) Members() (members []Member, err error) {
 			return nil
 		}
 		return all.ForEachBucket(func(name []byte) error {
-			m, err := readMember(tx, all.Bucket(name), string(name))
+			m, wrong := readMember(tx, all.Bucket(name), string(name))
 			members = append(members, m)
-			return err
+			return wrong
 		})
 	})
 	if err != nil {
@@ -302,9 +302,9 @@ func readMember(tx *bolt.Tx, bucket *bolt.Bucket, name string) (Member, error) {
 		stored.Table.Apply(f)
 	}
 	err = bucket.Bucket(entriesKey).ForEach(func(k, v []byte) error {
-		e, err := decodeEntry(k, v)
+		e, wrong := decodeEntry(k, v)
 		stored.Entries = append(stored.Entries, e)
-		return err
+		return wrong
 	})
 	return m, err
 }

@@ -74,7 +74,7 @@ func TestMembersAreReadAsTheyWereSaved(t *testing.T) {
 		dir := all.TempDir()
 		disk := open(all, dir)
 		facts := []step.Fact{{Kind: "job/1", Key: "a", Value: []byte(`1`)}}
-		founded := standby.FoundedAfter(7, facts, 1)
+		founded := standby.Founded(7, facts, 1)
 		if rapid.Bool().Draw(t, "joins") {
 			founded = standby.Joining()
 		}
@@ -132,7 +132,7 @@ func TestMembersAreDismissed(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		disk := open(t, t.TempDir())
 		facts := []step.Fact{{Kind: "job/1", Key: "a", Value: []byte(`1`)}}
-		m := Member{Name: "standbyabc", ID: 1, Owner: "me", Stored: standby.Founded(facts, 1)}
+		m := Member{Name: "standbyabc", ID: 1, Owner: "me", Stored: standby.Founded(0, facts, 1)}
 		if err := disk.Enlist(m); err != nil {
 			t.Fatal(err)
 		}
@@ -146,10 +146,10 @@ func TestMembersAreDismissed(t *testing.T) {
 			t.Errorf("in place of the first member there are %+v, with %d facts, %v",
 				now, len(table), err)
 		}
-		if err := disk.Enlist(Member{Name: "a/b", ID: 1}); err == nil {
+		if disk.Enlist(Member{Name: "a/b", ID: 1}) == nil {
 			t.Error("a member without a plain name is enlisted")
 		}
-		if err := disk.Dismiss(m.Name, keep); err != nil {
+		if err = disk.Dismiss(m.Name, keep); err != nil {
 			t.Fatal(err)
 		}
 		members, err := disk.Members()

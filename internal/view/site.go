@@ -22,7 +22,7 @@ type SiteRow struct {
 	// from it to this site, within the last day; left out: not measured
 	DownBps    int64     `json:"measured_down_bps,omitempty"`
 	UpBps      int64     `json:"measured_up_bps,omitempty"` // from this site to it
-	FaultIndex int       `json:"fault_index"`               // 0 = never failed us, or made up for it
+	FaultIndex int       `json:"fault_index"`               // 0 = no faults are left
 	Fault      *FaultRow `json:"fault,omitempty"`           // left out: nothing is known against it
 	Addresses  []string  `json:"addresses,omitempty"`
 	Trouble    string    `json:"trouble,omitempty"` // why it is not connected

@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// Segment counts the numbers that one step looks at.
-const Segment = 1 << 21
+// segment counts the numbers that one step looks at.
+const segment = 1 << 21
 
-// Most bounds the numbers that are looked at: the primes up to its root are kept in memory.
-const Most = 1 << 40
+// most bounds the numbers that are looked at: the primes up to its root are kept in memory.
+const most = 1 << 40
 
 // Count says how far it has come, which is all that a later step needs.
 type Count struct {
 	Below  uint64 `json:"below"`  // where it ends
-	Next   uint64 `json:"next"`   // numbers below are counted; a multiple of Segment, or Below
+	Next   uint64 `json:"next"`   // numbers below are counted; a multiple of segment, or Below
 	Primes uint64 `json:"primes"` // so many of them are primes
 	Sum    uint64 `json:"sum"`    // of these, modulo 2^64
 }
@@ -46,10 +46,10 @@ var errRange = errors.New("out of range")
 
 // New makes a sieve for the numbers below a bound, at the beginning.
 func New(below uint64) (*Sieve, error) {
-	if below < 1 || below > Most {
-		return nil, fmt.Errorf("%w: count below %d: want 1 to %d", errRange, below, uint64(Most))
+	if below < 1 || below > most {
+		return nil, fmt.Errorf("%w: count below %d: want 1 to %d", errRange, below, uint64(most))
 	}
-	s := &Sieve{Count: Count{Below: below}, odd: make([]bool, Segment/2)}
+	s := &Sieve{Count: Count{Below: below}, odd: make([]bool, segment/2)}
 	for p := uint64(3); p*p <= below; p += 2 {
 		if s.isPrime(p) {
 			s.base = append(s.base, p)
@@ -77,7 +77,7 @@ func (s *Sieve) Restore(text []byte) error {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return fmt.Errorf("go on from a saved count: %w", err)
 	}
-	if c.Below != s.Below || c.Next > c.Below || c.Next%Segment != 0 && c.Next != c.Below {
+	if c.Below != s.Below || c.Next > c.Below || c.Next%segment != 0 && c.Next != c.Below {
 		return fmt.Errorf("%w: go on from a saved count: it has come to %d of %d, want one of %d",
 			errRange, c.Next, c.Below, s.Below)
 	}
@@ -87,7 +87,7 @@ func (s *Sieve) Restore(text []byte) error {
 
 // Step counts the next segment.
 func (s *Sieve) Step() {
-	low, high := s.Next, min(s.Next+Segment, s.Below)
+	low, high := s.Next, min(s.Next+segment, s.Below)
 	if low >= high {
 		return
 	}

@@ -43,7 +43,7 @@ func TestKnownCounts(t *testing.T) {
 // never stopped.
 func TestASavedCountGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		below := rapid.Uint64Range(1, 3*Segment).Draw(t, "below")
+		below := rapid.Uint64Range(1, 3*segment).Draw(t, "below")
 		whole, err := New(below)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestASavedCountGoesOn(t *testing.T) {
 }
 
 func TestWhatNoCountGoesOnFrom(t *testing.T) {
-	s, err := New(3 * Segment)
+	s, err := New(3 * segment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestWhatNoCountGoesOnFrom(t *testing.T) {
 			t.Errorf("it goes on from %q", text)
 		}
 	}
-	for _, below := range []uint64{0, Most + 1} {
+	for _, below := range []uint64{0, most + 1} {
 		if _, err := New(below); err == nil {
 			t.Errorf("counts below %d", below)
 		}
@@ -105,7 +105,7 @@ func TestPercent(t *testing.T) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	s, err := New(Most)
+	s, err := New(most)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,6 +33,7 @@ type group struct {
 	record  *store.Journal             // of that machine; nil: it has none
 	shown   shown                      // what people see while another one acts
 	first   bool                       // the machine that boots is the first one of this run
+	before  map[grid.JobID]bool        // own jobs of a state that was restored
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
 	full    bool                       // the group takes no more
 	saves   []standby.Save             // not on the disk yet
@@ -50,6 +51,8 @@ type group struct {
 
 	forming  forming
 	content  content
+	stock    stock // what is kept for another owner
+	keeping  int   // questions to keep something that are worked on
 	assembly assembly
 	parcels  parcels
 }
@@ -82,6 +85,16 @@ func (a *Agent) newGroup(m store.Member) (*group, error) {
 	g.loop = newLoop(m.Name, nil, nil, a.clock, a.log, nil)
 	g.perform, g.turn, g.starved = g.release, g.work, a.disk.starved
 	g.making = g.makeBroker
+	if !g.own() {
+		g.stock.most = a.cfg.Standbys.withDefaults().Data
+	}
+	facts, err := a.store.Load(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	if c, certified := certificateIn(facts); certified {
+		g.assemble(c) // a member that joins has no table of its own yet
+	}
 	return g, g.open(m.Stored)
 }
 

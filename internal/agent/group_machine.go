@@ -117,6 +117,9 @@ func (g *group) boot(e standby.Boot) {
 	}
 	if g.first {
 		g.first = false
+		if g.own() && g.store.Restored() {
+			g.noteBefore(typed)
+		}
 		if g.own() {
 			g.a.ownSubmissions()
 			g.a.trustState()
@@ -125,6 +128,17 @@ func (g *group) boot(e standby.Boot) {
 	g.form()
 	g.content.boot(g)
 	g.thinkOn()
+}
+
+// noteBefore notes the jobs of a state that was restored. If a group has them, they are its.
+func (g *group) noteBefore(m *broker.Machine) {
+	if m == nil {
+		return // a test's own
+	}
+	g.before = make(map[grid.JobID]bool)
+	for _, id := range m.Jobs() {
+		g.before[id] = true
+	}
 }
 
 // tellSurroundings tells a machine that boots what others of this agent were told one by one.

@@ -145,8 +145,8 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 		return standby.MemberID(m.ID) == g.id
 	})
 	switch {
-	case g.own() && !names:
-		g.rejoin(from, c)
+	case g.own() && !names && (newer || g.joins()):
+		g.rejoin(from, c) // an old certificate that somebody shows again changes nothing
 	case !newer:
 	case !names:
 		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
@@ -243,10 +243,18 @@ func (a *Agent) dismiss(g *group, why string) {
 	}
 }
 
+// joins reports whether this member waits to be sent the table.
+func (g *group) joins() bool { return len(g.member.Members().Voters) == 0 }
+
+// hasNewJobs reports whether this agent has jobs that no group of an earlier life can have.
+func (g *group) hasNewJobs() bool {
+	return slices.ContainsFunc(g.seen().Jobs(), func(id grid.JobID) bool { return !g.before[id] })
+}
+
 // rejoin makes the owner's agent a new member of its group, whose log it has lost: with its disk,
 // or because it was restored from a backup.
 func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
-	if g.acts() && len(g.seen().Jobs()) > 0 {
+	if g.acts() && g.hasNewJobs() {
 		g.a.reports.count("rejoin_waits") // asked again when the standby says so again
 		g.log.Warn("standbys have jobs of an earlier life of this site; they are taken up when "+
 			"those that were submitted here since have ended", "standby", string(to))
@@ -254,8 +262,7 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	}
 	g.a.groups.turn.Lock()
 	defer g.a.groups.turn.Unlock()
-	joins := g.member.Members().Voters == nil // it has asked before
-	if !joins {
+	if !g.joins() { // else it has asked before
 		if g.acts() {
 			g.discard(standby.Discard{
 				Term: g.term, Why: "the jobs of an earlier life are taken up",

@@ -35,6 +35,7 @@ type group struct {
 	first   bool                       // the machine that boots is the first one of this run
 	before  map[grid.JobID]bool        // own jobs of a state that was restored
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
+	missed  bool                       // inputs were dropped that a machine is to hear at its boot
 	full    bool                       // the group takes no more
 	saves   []standby.Save             // not on the disk yet
 	todo    []standby.Effect           // not carried out yet
@@ -180,6 +181,7 @@ func (g *group) input(in step.Input) {
 	case g.acts() && !g.full:
 		g.think(in)
 	case !g.acts() && !g.alone() && !isCommand(in):
+		g.missed = true
 		g.a.reports.count("not_acting")
 	case len(g.waiting) < mostWaiting:
 		g.waiting = append(g.waiting, in)

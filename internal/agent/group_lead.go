@@ -32,6 +32,7 @@ func (g *group) look() {
 		g.returnedAt = time.Time{} // the owner has taken it; the next time it is offered again
 	}
 	g.form()
+	g.admit()
 	g.giveBack()
 	g.content.look(g)
 }

@@ -112,7 +112,8 @@ func (g *group) boot(e standby.Boot) {
 		Restored: g.first && g.own() && g.store.Restored(),
 		Clock:    g.a.clock.continuous(g.a.bootID),
 	})
-	if !g.first || !g.alone() { // else all of it waits
+	if g.missed { // else all of it waits
+		g.missed = false
 		g.tellSurroundings()
 	}
 	if g.first {
@@ -167,7 +168,7 @@ func (g *group) discard(e standby.Discard) {
 		}
 	}
 	g.machine, g.record, g.term, g.full = nil, nil, 0, false
-	g.waiting, g.shown = nil, shown{}
+	g.waiting, g.shown, g.missed = nil, shown{}, true
 	g.content.discard(g)
 	if g.own() {
 		g.a.commands.fail(fmt.Errorf("%w: %s", view.ErrBusy, e.Why+

@@ -154,30 +154,46 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 		g.assemble(c)
 	default:
 		g.assemble(c)
-		g.admit(c)
+		g.admit()
 	}
 }
 
 // admit lets the owner back into its group under another number, where this agent acts: it has
-// lost its log, and the certificate says so with its key.
-func (g *group) admit(c protocol.Certificate) {
-	if !g.acts() || g.own() {
+// lost its log, and the certificate says so with its key. It is asked again with each tick, since
+// the certificate may have come before this agent acted.
+func (g *group) admit() {
+	conf := g.member.Members()
+	if !g.acts() || g.own() || len(conf.Outgoing) > 0 {
 		return
 	}
-	conf := g.member.Members()
-	var voters []standby.MemberID
-	for _, m := range c.Members {
-		id := standby.MemberID(m.ID)
-		if m.Site != g.owner && slices.Contains(conf.Voters, id) ||
-			m.Site == g.owner && !slices.Contains(conf.Voters, id) {
-			voters = append(voters, id)
+	if target := g.target(); target != nil {
+		if !slices.Equal(target, conf.Voters) {
+			g.step(standby.Change{Voters: target})
 		}
+		return // the owner ends it with its next certificate
 	}
-	if slices.Equal(voters, conf.Voters) {
+	voters, comes := g.withOwner(conf)
+	if !comes {
 		return
 	}
 	g.persist(func() { g.step(standby.Change{Voters: voters}) },
-		groupFact(keyCertificate, c.Encode()), groupFact(keyTarget, voters))
+		groupFact(keyCertificate, g.assembly.encoded), groupFact(keyTarget, voters))
+}
+
+// withOwner has the voters with the owner's new number in place of the old one; comes says that
+// there is one.
+func (g *group) withOwner(conf standby.Conf) (voters []standby.MemberID, comes bool) {
+	for _, m := range g.assembly.certificate.Members {
+		id := standby.MemberID(m.ID)
+		votes := slices.Contains(conf.Voters, id)
+		if m.Site == g.owner {
+			comes = comes || !votes
+		}
+		if votes == (m.Site != g.owner) {
+			voters = append(voters, id)
+		}
+	}
+	return voters, comes
 }
 
 // standByFor answers an owner who asks for a standby.

@@ -204,11 +204,7 @@ func (g *group) think(in step.Input) {
 	now := g.clock.now()
 	wanted := g.machine.Step(now, in)
 	if g.record != nil {
-		if err := g.record.Record(now, in, wanted); err != nil && !g.unjournalled {
-			g.unjournalled = true // replay will end here; the facts are what matters
-			g.log.Error("the journal cannot be written; replay will miss what follows",
-				"machine", g.name, "error", err)
-		}
+		g.heedJournal(g.record.Record(now, in, wanted))
 	}
 	g.step(standby.Stepped{Term: g.term, Effects: wanted})
 }

@@ -187,8 +187,11 @@ func (a *Agent) runGroup(g *group) {
 	a.spawn(func() {
 		defer end()
 		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			a.log.Error("a group has ended", "owner", string(g.owner), "error", err)
+			a.log.Error("a group has ended; it is taken up again at the next start",
+				"owner", string(g.owner), "error", err)
+			a.reports.count("group_ended")
 		}
+		a.groups.remove(g)
 	})
 }
 

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"testing"
@@ -90,16 +89,7 @@ func (n *node) output(t *testing.T, task view.TaskView) string {
 	if len(task.Outputs) != 1 {
 		t.Fatalf("task = %+v", task)
 	}
-	_, body, err := n.GetData(t.Context(), task.Outputs[0].CID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	text, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return n.text(t, task.Outputs[0].CID)
 }
 
 // The owner's agent dies while its job runs; the job goes on, neither moved nor lost, ends while

@@ -40,7 +40,7 @@ type group struct {
 	saves   []standby.Save             // not on the disk yet
 	todo    []standby.Effect           // not carried out yet
 	busy    bool                       // todo is being carried out
-	writing bool                       // Saves are being brought to the disk
+	writing bool                       // Saves are just being brought to the disk
 	dropped map[step.TimerKey]struct{} // timers that an input of the batch has set anew
 
 	waitsSince time.Time // since when a command has waited for who acts
@@ -285,8 +285,6 @@ func (g *group) write(ctx context.Context, all bool) error {
 	if g.writing { // a question is answered while the disk takes nothing
 		return nil
 	}
-	g.writing = true
-	defer func() { g.writing = false }()
 	for len(g.saves) > 0 {
 		saves := g.saves
 		urgent := all
@@ -298,7 +296,10 @@ func (g *group) write(ctx context.Context, all bool) error {
 		}
 		g.saves = nil
 		save := func() error { return g.store.SaveMember(g.name, saves) }
-		if err := g.remember(ctx, save); err != nil {
+		g.writing = true
+		err := g.remember(ctx, save)
+		g.writing = false
+		if err != nil {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -47,6 +50,10 @@ func do(verb, value string) error {
 			return err
 		}
 		return os.WriteFile(to, text, 0o644)
+	case "ballast": // MiB that each state of chain has besides
+		n, err := strconv.Atoi(value)
+		ballast = n << 20
+		return err
 	case "chain": // a number that takes a while, and goes on from a saved state
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
@@ -62,17 +69,19 @@ func do(verb, value string) error {
 // turns is how often each step of chain multiplies: some milliseconds.
 const turns = 1 << 22
 
-// chain multiplies in N steps and prints the result, and on stderr where it began. Its state says
-// how far it is, and the number there.
+// ballast is how many bytes a state has besides step and number; with some, chain says how far it
+// is.
+var ballast int
+
+// chain multiplies in N steps and prints the result, and on stderr where it began, with which
+// number. Its state says how far it is, and the number there.
 func chain(n uint64) error {
 	dir := os.Getenv("MRS_CKPT_DIR")
-	var at, value uint64
-	if text, err := os.ReadFile(dir + "/state"); err == nil {
-		first, second, _ := strings.Cut(string(text), " ")
-		at, _ = strconv.ParseUint(first, 10, 64)
-		value, _ = strconv.ParseUint(second, 10, 64)
+	at, value, err := saved(dir)
+	if err != nil {
+		return err
 	}
-	os.Stderr.WriteString("from " + strconv.FormatUint(at, 10) + "\n")
+	os.Stderr.WriteString("from " + pair(at, value) + "\n")
 	for ; at < n; at++ {
 		if at%10 == 0 {
 			if err := save(dir, at, value, n); err != nil {
@@ -83,12 +92,49 @@ func chain(n uint64) error {
 			value = value*6364136223846793005 + at
 		}
 	}
-	_, err := os.Stdout.WriteString(strconv.FormatUint(value, 10) + "\n")
+	_, err = os.Stdout.WriteString(strconv.FormatUint(value, 10) + "\n")
 	return err
+}
+
+func pair(at, value uint64) string {
+	return strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10)
+}
+
+// saved reads the state, if there is one, and refuses one that is not as it was saved.
+func saved(dir string) (at, value uint64, err error) {
+	text, err := os.ReadFile(dir + "/state")
+	if err != nil {
+		return 0, 0, nil
+	}
+	head, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, second, _ := strings.Cut(string(head), " ")
+	at, err = strconv.ParseUint(first, 10, 64)
+	if err == nil {
+		value, err = strconv.ParseUint(second, 10, 64)
+	}
+	if err == nil && !bytes.Equal(rest, filler(value)) {
+		err = errors.New("the state is damaged")
+	}
+	return at, value, err
+}
+
+// filler is the ballast of a state: other bytes in each of them.
+func filler(seed uint64) []byte {
+	text := make([]byte, 0, ballast)
+	for len(text) < ballast {
+		seed ^= seed << 13
+		seed ^= seed >> 7
+		seed ^= seed << 17
+		text = binary.LittleEndian.AppendUint64(text, seed|1)
+	}
+	return text
 }
 
 // save writes the state if one is wanted.
 func save(dir string, at, value, n uint64) error {
+	if ballast > 0 {
+		os.Stderr.WriteString("at " + strconv.FormatUint(at, 10) + "\n")
+	}
 	if _, err := os.Stat(dir + "/wanted"); dir == "" || err != nil {
 		return nil
 	}
@@ -96,8 +142,8 @@ func save(dir string, at, value, n uint64) error {
 	if err := os.WriteFile(dir+"/percent", []byte(percent), 0o644); err != nil {
 		return err
 	}
-	text := strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10)
-	if err := os.WriteFile(dir+"/next", []byte(text), 0o644); err != nil {
+	text := append([]byte(pair(at, value)+"\n"), filler(value)...)
+	if err := os.WriteFile(dir+"/next", text, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(dir+"/next", dir+"/state")

@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // What the tests of whole agents, which are seen through internal/agent/backend, need
@@ -33,6 +36,37 @@ func (a *Agent) Certificate(ctx context.Context) (encoded []byte) {
 	g := a.groups.of(a.Self())
 	_ = g.ask(ctx, func() { encoded = g.assembly.encoded })
 	return encoded
+}
+
+// Fill writes rows of the agent's own, of so many bytes each, into the table of the own jobs, and
+// waits until the group has agreed on them.
+func (a *Agent) Fill(ctx context.Context, from, rows, bytes int) error {
+	g := a.groups.of(a.Self())
+	filled := make(chan struct{})
+	err := g.ask(ctx, func() {
+		var facts []step.Fact
+		for i := range rows {
+			facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), strings.Repeat("x", bytes)))
+		}
+		g.persist(func() { close(filled) }, facts...)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-filled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Table is an owner's table as this agent has it, nil if it has none.
+func (a *Agent) Table(ctx context.Context, owner grid.SiteID) (facts []byte) {
+	if g := a.groups.of(owner); g != nil {
+		_ = g.ask(ctx, func() { facts, _ = g.member.Table() })
+	}
+	return facts
 }
 
 // HearNews is a certificate that another site shows.

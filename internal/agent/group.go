@@ -172,8 +172,12 @@ func (g *group) input(in step.Input) {
 		if _, again := g.dropped[fired.Key]; again {
 			return
 		}
-		if fired.Key == wakeKey() {
+		switch fired.Key {
+		case wakeKey():
 			g.step(standby.Woken{})
+			return
+		case sendKey():
+			g.sendOn()
 			return
 		}
 	}

@@ -252,9 +252,8 @@ func (g *group) askOthers(conf standby.Conf) {
 			continue
 		}
 		g.forming.asked[site] = now
-		facts, _ := g.member.Table()
 		g.a.sendQuietly(site, protocol.StandbyAsk{
-			Epoch: g.assembly.certificate.Epoch + 1, Facts: int64(len(facts)),
+			Epoch: g.assembly.certificate.Epoch + 1, Facts: g.member.TableBytes(),
 		})
 	}
 }

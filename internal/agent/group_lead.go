@@ -111,6 +111,7 @@ func (g *group) memberOf(site grid.SiteID) standby.MemberID {
 // onGone heeds that a site is gone: if its host refuses, its agent has died, and nobody need
 // wait to act in its place.
 func (g *group) onGone(site grid.SiteID, refusing bool) {
+	g.dropFor(site)
 	if !refusing {
 		return
 	}

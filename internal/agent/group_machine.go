@@ -168,7 +168,7 @@ func (g *group) discard(e standby.Discard) {
 	g.log.Info("this agent acts no longer for the jobs of an owner",
 		"owner", string(g.owner), "term", e.Term, "why", e.Why)
 	for key := range g.byKey {
-		if key != wakeKey() {
+		if key != wakeKey() && key != sendKey() {
 			g.stopTimer(key)
 		}
 	}

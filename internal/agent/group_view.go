@@ -44,12 +44,11 @@ func (a *Agent) Bring(ctx context.Context, cid grid.CID) error {
 // view is the group as people see it.
 func (g *group) view() view.Group {
 	leader, term := g.member.Leader()
-	facts, _ := g.member.Table()
 	conf := g.member.Members()
 	v := view.Group{
 		Owner: g.owner, Here: g.acts(), Term: term, Members: []view.GroupMember{},
 		Changing: len(conf.Outgoing)+len(conf.Learners) > 0 || g.target() != nil,
-		Facts:    int64(len(facts)),
+		Facts:    g.member.TableBytes(),
 	}
 	if leader != 0 {
 		v.Acting = g.siteOf(leader)

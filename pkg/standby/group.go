@@ -95,6 +95,8 @@ func (g *Group) take(in Input) {
 		g.onRefusing(in)
 	case Unreachable:
 		g.node.ReportUnreachable(uint64(in.Member))
+	case Delivering:
+		g.lead.delivers(in.Member, g.now)
 	case Transfer:
 		g.onTransfer(in)
 	case Change:
@@ -193,6 +195,9 @@ func (g *Group) Acting() uint64 { return g.lead.acting }
 func (g *Group) Table() (facts []byte, applied uint64) {
 	return g.stored.Table.Encode(), g.stored.Applied
 }
+
+// TableBytes is about what Table would give, in bytes, without making it.
+func (g *Group) TableBytes() int64 { return int64(g.stored.Table.Bytes()) }
 
 // Row is a row of the committed table; nil if there is none.
 func (g *Group) Row(kind, key string) []byte { return g.stored.Table.Get(kind, key) }

@@ -20,7 +20,7 @@ type lead struct {
 
 	beat    time.Time              // of the next heartbeat
 	contact map[MemberID]time.Time // when members answered; at first, when the lead was won
-	tables  map[MemberID]time.Time // since when a table is on its way to a member
+	tables  map[MemberID]time.Time // when a member was last known to take a table
 	met     time.Time              // when a majority last answered
 	beats   int                    // heartbeats since then
 	rebuild bool                   // raft is to be made anew as soon as its wishes are carried out
@@ -30,6 +30,13 @@ type lead struct {
 func (l *lead) answered(member MemberID, at time.Time) {
 	if l.contact != nil {
 		l.contact[member] = at
+	}
+}
+
+// delivers notes that a member still takes what it is sent.
+func (l *lead) delivers(member MemberID, at time.Time) {
+	if _, sent := l.tables[member]; sent {
+		l.tables[member] = at
 	}
 }
 

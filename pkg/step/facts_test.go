@@ -35,6 +35,9 @@ func TestFactsKeepTheLastValueOfEachRow(t *testing.T) {
 				delete(twin, f.Kind+"\x00"+f.Key)
 			}
 		}
+		if got, most := facts.Bytes(), len(facts.Encode())+1; got > most || got < most-1 {
+			t.Fatalf("about %d bytes, where %d are encoded", got, most-1)
+		}
 		all := facts.All()
 		if len(all) != len(twin) {
 			t.Fatalf("%d rows, want %d", len(all), len(twin))

@@ -132,6 +132,9 @@ func DecodeFacts(text []byte) ([]Fact, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
+	if facts, plain := decodePlain(text); plain {
+		return facts, nil
+	}
 	var rows []encodedFact
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, fmt.Errorf("decode facts: %w", err)

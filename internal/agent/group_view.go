@@ -70,3 +70,14 @@ func (g *group) view() view.Group {
 	}
 	return v
 }
+
+// Replica tells how far this agent has come in the log of an owner's group, and about how many
+// bytes of facts it has. Equal numbers of the log, equal facts; 0: it has no part in the group.
+func (a *Agent) Replica(ctx context.Context, owner grid.SiteID) (applied uint64, facts int64) {
+	g := a.groups.of(owner)
+	if g == nil || !g.own() && !a.groups.runs(g) {
+		return 0, 0
+	}
+	_ = g.ask(ctx, func() { applied, facts = g.member.Applied(), g.member.TableBytes() })
+	return applied, facts
+}

@@ -126,6 +126,7 @@ func (b *bench) measure(ctx context.Context) {
 	}{
 		{"raw", b.measureRaw},
 		{"place", b.measurePlacing},
+		{"facts", b.measureFacts},
 		{"jobs", b.measureJobs},
 		{"beside", b.measureBeside},
 	}

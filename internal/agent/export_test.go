@@ -45,8 +45,9 @@ func (a *Agent) Fill(ctx context.Context, from, rows, bytes int) error {
 	filled := make(chan struct{})
 	err := g.ask(ctx, func() {
 		var facts []step.Fact
+		value := strings.Repeat("x", bytes)
 		for i := range rows {
-			facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), strings.Repeat("x", bytes)))
+			facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), value))
 		}
 		g.persist(func() { close(filled) }, facts...)
 	})

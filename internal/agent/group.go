@@ -51,6 +51,7 @@ type group struct {
 	end        func()    // of a foreign owner's group: ends its loop
 
 	forming  forming
+	limit    limit
 	content  content
 	stock    stock // what is kept for another owner
 	keeping  int   // questions to keep something that are worked on

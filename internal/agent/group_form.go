@@ -54,14 +54,15 @@ type forming struct {
 	asked   map[grid.SiteID]time.Time        // when
 	refused map[grid.SiteID]time.Time        // when
 	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
-	gone    map[standby.MemberID]bool        // members that have said that they are none any more
-	since   time.Time                        // of the change under way
+	// members that have said that they are none any more, or do not want to be; since when
+	gone  map[standby.MemberID]time.Time
+	since time.Time // of the change under way
 }
 
 func newForming() forming {
 	return forming{
 		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]time.Time{},
-		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]bool{},
+		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
 
@@ -212,7 +213,12 @@ func (g *group) wish(conf standby.Conf) {
 		}
 		if len(stay) <= g.a.cfg.Standbys.Count {
 			g.askOthers(conf)
-			return // two voters are worse than one, and a silent one may come back
+			if !g.unwilling(conf) {
+				return // two voters are worse than one, and a silent one may come back
+			}
+			g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
+				"bytes", g.member.TableBytes())
+			stay = []standby.MemberID{g.id}
 		}
 	}
 	slices.Sort(stay)
@@ -221,12 +227,18 @@ func (g *group) wish(conf standby.Conf) {
 	}
 }
 
+// isGone reports whether a member has said that it is none any more, or does not want to be.
+func (g *group) isGone(id standby.MemberID) bool {
+	_, gone := g.forming.gone[id]
+	return gone
+}
+
 // staying lists the voters that are to stay: this one, and those that are heard.
 func (g *group) staying(conf standby.Conf) []standby.MemberID {
 	stay := []standby.MemberID{g.id}
 	for _, id := range conf.Voters {
 		silent := g.clock.now().Sub(g.member.Heard(id)) > silentFor
-		if id != g.id && !silent && !g.forming.gone[id] {
+		if id != g.id && !silent && !g.isGone(id) {
 			stay = append(stay, id)
 		}
 	}
@@ -240,7 +252,7 @@ func (g *group) askOthers(conf standby.Conf) {
 	open := g.a.cfg.Standbys.Count - len(g.forming.answers)
 	for _, site := range g.a.around.sites(g.owner) {
 		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
-			return g.siteOf(id) == site && !g.forming.gone[id]
+			return g.siteOf(id) == site && !g.isGone(id)
 		})
 		_, accepted := g.forming.answers[site]
 		refused, has := g.forming.refused[site]
@@ -273,7 +285,9 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 		delete(g.forming.answers, from)
 		for _, id := range g.member.Members().Voters {
 			if g.siteOf(id) == from && from != g.owner {
-				g.forming.gone[id] = true
+				if !g.isGone(id) {
+					g.forming.gone[id] = g.clock.now()
+				}
 			}
 		}
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)

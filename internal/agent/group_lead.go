@@ -27,6 +27,7 @@ func (g *group) look() {
 		g.a.leave(err)
 		return
 	}
+	g.guard()
 	g.expireCommands()
 	if leader, _ := g.member.Leader(); !g.own() && g.siteOf(leader) == g.owner {
 		g.returnedAt = time.Time{} // the owner has taken it; the next time it is offered again

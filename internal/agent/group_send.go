@@ -11,16 +11,16 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// Entries and tables can be many MiB, more than the queue to a site takes, and leases for what runs
-// there go through the same queue. So they wait here, in their order, and are put into it part by
-// part as the site takes them; heartbeats, votes and answers, which are short, overtake them.
+// Entries and tables can be many MiB, more than the queue to a site takes, and leases of tasks that
+// run there go through the same queue. So they wait here, in their order, and are put into it part
+// by part as the site takes them; heartbeats, votes and answers, which are short, overtake them.
 
 // How bulk messages to members wait.
 const (
 	sendAhead = 256 << 10            // bytes that may wait in the queue to a site before a part
 	sendAgain = 5 * time.Millisecond // until that is looked at again
-	// takesNothing is how long a site may take nothing before what waits for its member is dropped:
-	// raft sends it again when it answers.
+	// A site may take nothing for so long before what waits for its member is dropped; raft
+	// sends it again when it answers.
 	takesNothing = 10 * time.Second
 )
 

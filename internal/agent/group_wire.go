@@ -38,6 +38,9 @@ func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
 		g.tellNews(from)
 		return
 	}
+	if g.limit.closed {
+		return
+	}
 	if data := g.parcels.add(sender, m); data != nil {
 		g.step(standby.Received{From: sender, Data: data})
 	}

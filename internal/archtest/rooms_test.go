@@ -84,7 +84,7 @@ func declaredRooms() map[string]room {
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
 		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/guides":        {tests: "*"},
-		"internal/bench":         {imports: "grid protocol *", tests: "*"},
+		"internal/bench":         {imports: "grid protocol broker step *", tests: "*"},
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
 		"internal/soak":          {imports: "grid api/client config localmesh view"},
 		"internal/crosscheck":    {},

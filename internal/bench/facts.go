@@ -21,7 +21,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// factBatch is what one sync brings to the disk of the raw limit, as an entry of a group's log may.
+// factBatch is brought to the disk of the raw limit by one sync, as an entry of a group's log is.
 const factBatch = 256 << 10
 
 // measureFacts times how long it takes until an owner's two standbys have the facts of a job of
@@ -201,7 +201,9 @@ func (t *trio) replicate(
 	done := owner.watch.begin(byEither, jobs*others, tasks)
 	defer owner.watch.end()
 	job := emptyJob(tasks/jobs, 10*time.Second)
-	job.Spec.Need = grid.Resources{MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, MFLOPS: 1}
+	job.Spec.Need = grid.Resources{
+		MilliCPUs: 1, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, MFLOPS: 1,
+	}
 	began := time.Now()
 	var ids []grid.JobID
 	for range jobs {

@@ -104,7 +104,7 @@ func (w *watch) received(from grid.SiteID, m protocol.Message, self grid.SiteID)
 	w.check()
 }
 
-// bare is a message without a word on whose behalf it is.
+// bare takes the behalf off a message.
 func bare(m protocol.Message) protocol.Message {
 	if behalf, is := m.(protocol.OnBehalf); is {
 		return behalf.Message

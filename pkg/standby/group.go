@@ -199,6 +199,14 @@ func (g *Group) Table() (facts []byte, applied uint64) {
 // TableBytes is about what Table would give, in bytes, without making it.
 func (g *Group) TableBytes() int64 { return int64(g.stored.Table.Bytes()) }
 
+// LogBytes is about what the log holds beside the table.
+func (g *Group) LogBytes() (bytes int64) {
+	for _, e := range g.stored.Entries {
+		bytes += int64(e.size())
+	}
+	return bytes
+}
+
 // Row is a row of the committed table; nil if there is none.
 func (g *Group) Row(kind, key string) []byte { return g.stored.Table.Get(kind, key) }
 

@@ -37,10 +37,10 @@ func (f *Facts) Apply(fact Fact) {
 	f.size += fact.about(fact.Value)
 }
 
-// about is what a row with this value takes in AppendFacts, without escapes.
+// about tells the bytes that a row with this value takes in AppendFacts, without escapes.
 func (f Fact) about(value []byte) int { return aroundFact + len(f.Kind) + len(f.Key) + len(value) }
 
-// aroundFact is what stands around kind, key and value of a row.
+// aroundFact has the bytes that stand around kind, key and value of a row.
 const aroundFact = len(`{"kind":"","key":"","value":},`)
 
 // Bytes is about what Encode would take, without doing it: exactly that plus one where no kind or

@@ -62,7 +62,7 @@ func plainText(text []byte, behind string) (s string, rest []byte, ok bool) {
 	return "", nil, false
 }
 
-// valueEnd is where the value that text begins with ends at the latest: behind all that it opens.
+// valueEnd finds the end of the value that text begins with, behind all that it opens.
 func valueEnd(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {

@@ -148,10 +148,13 @@ func (g *group) alone() bool {
 func (g *group) work(ctx context.Context, batch []task) error {
 	clear(g.dropped)
 	var questions []func()
+	woken := false
 	for _, t := range batch {
 		switch {
 		case t.ask != nil:
 			questions = append(questions, t.ask)
+		case t.input == step.TimerFired{Key: wakeKey()}:
+			woken = true
 		case t.member != nil:
 			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
 		default:
@@ -164,6 +167,11 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	for _, q := range questions {
 		q()
 	}
+	if _, again := g.dropped[wakeKey()]; woken && !again {
+		// Last: after a stall, as with a large table, a leader's heartbeats may wait in the queue,
+		// or answers to one.
+		g.step(standby.Woken{}) //nolint:contextcheck // the same
+	}
 	return g.write(ctx, false) // messages of other members are taken by questions
 }
 
@@ -173,11 +181,7 @@ func (g *group) input(in step.Input) {
 		if _, again := g.dropped[fired.Key]; again {
 			return
 		}
-		switch fired.Key {
-		case wakeKey():
-			g.step(standby.Woken{})
-			return
-		case sendKey():
+		if fired.Key == sendKey() {
 			g.sendOn()
 			return
 		}

@@ -176,3 +176,28 @@ func TestATableThatTakesLongIsSentOnce(t *testing.T) {
 		t.Errorf("%d tables sent when nothing of the first one is taken any more", tables)
 	}
 }
+
+// A member that has not got the table gets no vote, however few entries the log has: the others
+// would wait for it with everything.
+func TestAMemberWithoutTheTableGetsNoVote(t *testing.T) {
+	w := newWorld(2, 1, 4)
+	w.begin()
+	m := w.leader()
+	w.join(2)
+	w.join(3)
+	waits := true
+	w.drops = func(_, _ *host, payload any) bool { // the table is long
+		r := raftMessage(payload)
+		return waits && r != nil && r.GetType() == pb.MsgSnap
+	}
+	m.input(func(now time.Time) { m.give(now, Change{Voters: []MemberID{1, 2, 3}}) })
+	w.run(5 * time.Second)
+	conf := m.group.Members()
+	if len(conf.Learners) != 2 || !slices.Equal(conf.Voters, []MemberID{1}) || m.boots != 1 {
+		t.Errorf("without the table the members are %+v, %d boots", conf, m.boots)
+	}
+	waits = false
+	if !w.change(1, 2, 3) {
+		t.Errorf("with it they are %+v", m.group.Members())
+	}
+}

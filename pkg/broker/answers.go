@@ -105,7 +105,7 @@ func (m *Machine) closeRound(j *job) {
 		m.near.learn(&j.req, j.offersOf(r), drawn(m.cfg.ReplyTarget, r.theta), r.sample)
 	}
 	if p, is := m.probes[j.id]; is {
-		m.herald.endProbe(p)
+		m.endProbe(p)
 		return
 	}
 	if !m.peers.admits(j) {

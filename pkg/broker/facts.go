@@ -60,6 +60,7 @@ type taskFact struct {
 	ByMS       int64         `json:"by_ms,omitempty"`     // stint.by, if it was quoted a wait
 	Pledge     *pledgeFact   `json:"pledge,omitempty"`
 	Saved      []savedFact   `json:"saved,omitempty"` // the latest first
+	Move       *moveFact     `json:"move,omitempty"`  // while it is to move
 }
 
 // grantFact is the value of longGrant.
@@ -102,6 +103,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		Silent: t.silent, Failures: t.failures, Reruns: t.reruns, Exit: t.exit, Failed: t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(), Saved: r.savedFacts(&t.savings),
+		Move: t.moving.fact(),
 	}
 	if j.traits.promise {
 		f.StartsMS = r.wallMS(t.startsAt)

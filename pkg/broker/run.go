@@ -38,6 +38,7 @@ const (
 	timerAward    = "award"    // an award was not answered; ID is its first attempt
 	timerLease    = "lease"    // the last lease of an attempt has ended; ID is the attempt
 	timerCollect  = "collect"  // fetch outputs again; ID is the attempt
+	timerMove     = "move"     // an attempt that is to move is looked after; ID is the attempt
 	timerHold     = "hold"     // sites had the time to make their offers firm; ID is the job
 	timerRivals   = "rivals"   // whether the sites that queue a task are there; ID is the task
 	timerWindow   = "window"   // what waits is too late now; ID is the job

@@ -45,6 +45,7 @@ type attempt struct {
 	standing  grid.Reason // why it does not run, as its site says
 	stint                 // the time that it has had
 	arrival
+	moving moving // to another site, on purpose
 }
 
 // silence says whether the latest attempt is heard of.

@@ -254,6 +254,9 @@ func goldenMessages() map[string]Message {
 		"checkpointed": Checkpointed{Attempt: at, Checkpoint: saved},
 		"held":         Held{Attempt: at, Number: 4},
 		"heldnot":      Held{Attempt: at, Number: 4, Reason: grid.ReasonSavedForeign},
+		"move":         Move{Attempt: at},
+		"movestop":     Move{Attempt: at, Stop: true},
+		"movable":      Movable{Attempt: at, Reason: grid.ReasonOwnerHours, Saves: true, Next: 5, Begun: true},
 		"roster":       Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":         JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{

@@ -105,6 +105,13 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Held{Held: &wirepb.Held{
 			Attempt: wireAttempt(m.Attempt), Number: m.Number, Reason: uint32(m.Reason),
 		}}
+	case Move:
+		w.Body = &wirepb.Wire_Move{Move: &wirepb.Move{Attempt: wireAttempt(m.Attempt), Stop: m.Stop}}
+	case Movable:
+		w.Body = &wirepb.Wire_Movable{Movable: &wirepb.Movable{
+			Attempt: wireAttempt(m.Attempt), Reason: uint32(m.Reason), Saves: m.Saves, Next: m.Next,
+			Begun: m.Begun,
+		}}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
@@ -266,6 +273,13 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 		return Held{
 			Attempt: attempt(b.Held.GetAttempt()), Number: b.Held.GetNumber(),
 			Reason: reason(b.Held.GetReason()),
+		}
+	case *wirepb.Wire_Move:
+		return Move{Attempt: attempt(b.Move.GetAttempt()), Stop: b.Move.GetStop()}
+	case *wirepb.Wire_Movable:
+		return Movable{
+			Attempt: attempt(b.Movable.GetAttempt()), Reason: reason(b.Movable.GetReason()),
+			Saves: b.Movable.GetSaves(), Next: b.Movable.GetNext(), Begun: b.Movable.GetBegun(),
 		}
 	case *wirepb.Wire_ExitAck:
 		return ExitAck{Attempts: attempts(b.ExitAck.GetAttempts())}

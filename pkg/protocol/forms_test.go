@@ -185,7 +185,7 @@ func TestEachNumberOfARunIsSigned(t *testing.T) {
 func TestWhoseMachineAMessageIsFor(t *testing.T) {
 	broker := []string{
 		"needRequirements", "bid", "refuse", "vacancy", "accepted", "declined", "renew", "mayStart",
-		"progress", "exited", "checkpointed",
+		"progress", "exited", "checkpointed", "movable",
 	}
 	for name, m := range goldenMessages() {
 		kind := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", m), "protocol."))

@@ -9,6 +9,7 @@
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal
+//	move.go              those of a task that moves
 //	run.go               the name of a run
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
@@ -63,7 +64,7 @@ func firstError(errs ...error) error {
 func ForBroker(msg Message) bool {
 	switch msg.(type) {
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
-		Exited, Checkpointed:
+		Exited, Checkpointed, Movable:
 		return true
 	default:
 		return false

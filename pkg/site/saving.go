@@ -107,6 +107,7 @@ func (m *Machine) onCanSave(in step.CanSave) {
 	}
 	a.saving.able, a.saving.taken = true, m.now
 	m.saveAfter(a, m.saveInterval(a)-a.saving.runTime(m.now))
+	m.reviewLeave(a)
 }
 
 func (m *Machine) saveAfter(a *attempt, pause time.Duration) {
@@ -122,10 +123,15 @@ func (m *Machine) onSaveTimer(a *attempt) {
 	case s.untold.Number != 0:
 		m.sendCheckpointed(a)
 	default:
-		s.asked, s.taken = true, m.now
-		s.number++
-		m.out.Emit(step.Save{Attempt: a.id, Number: s.number})
+		m.takeSave(a)
 	}
+}
+
+func (m *Machine) takeSave(a *attempt) {
+	s := &a.saving
+	s.asked, s.taken = true, m.now
+	s.number++
+	m.out.Emit(step.Save{Attempt: a.id, Number: s.number})
 }
 
 // onSaved tells the submitter of a checkpoint that was taken.
@@ -150,7 +156,11 @@ func (m *Machine) onSaved(in step.Saved) {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
 		m.out.Report(step.LevelWarn, eventSaveFailed, r)
-		m.saveAfter(a, m.saveInterval(a))
+		pause := m.saveInterval(a)
+		if a.leaving.told || m.now.Sub(a.leaving.asked) < askedAgain {
+			pause = min(pause, hurrySave)
+		}
+		m.saveAfter(a, pause)
 		return
 	}
 	s.cost, s.untold, s.retell = in.Took, c, firstRetell/2
@@ -198,7 +208,11 @@ func (m *Machine) onCheckpointHeld(from grid.SiteID, msg protocol.Held) {
 			s.kept = slices.Clone(s.kept[old:])
 		}
 	}
-	m.saveAfter(a, m.saveInterval(a)-m.now.Sub(s.taken))
+	pause := m.saveInterval(a) - m.now.Sub(s.taken)
+	if a.leaving.again {
+		a.leaving.again, pause = false, 0
+	}
+	m.saveAfter(a, pause)
 }
 
 func (m *Machine) letGo(a *attempt, cids []grid.CID) {
@@ -212,6 +226,7 @@ func (m *Machine) endSaving(a *attempt) {
 	}
 	a.saving.rests(m.now)
 	a.saving.able, a.saving.asked = false, false
+	m.stopLeaving(a)
 }
 
 // saveInterval is the time between two checkpoints of an attempt: as its job says, or the one

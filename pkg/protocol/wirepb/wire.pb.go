@@ -65,6 +65,8 @@ type Wire struct {
 	//	*Wire_MayStart
 	//	*Wire_Checkpointed
 	//	*Wire_Held
+	//	*Wire_Move
+	//	*Wire_Movable
 	Body          isWire_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -366,6 +368,24 @@ func (x *Wire) GetHeld() *Held {
 	return nil
 }
 
+func (x *Wire) GetMove() *Move {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Move); ok {
+			return x.Move
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetMovable() *Movable {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Movable); ok {
+			return x.Movable
+		}
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -482,6 +502,14 @@ type Wire_Held struct {
 	Held *Held `protobuf:"bytes,29,opt,name=held,proto3,oneof"`
 }
 
+type Wire_Move struct {
+	Move *Move `protobuf:"bytes,32,opt,name=move,proto3,oneof"`
+}
+
+type Wire_Movable struct {
+	Movable *Movable `protobuf:"bytes,33,opt,name=movable,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -537,6 +565,10 @@ func (*Wire_MayStart) isWire_Body() {}
 func (*Wire_Checkpointed) isWire_Body() {}
 
 func (*Wire_Held) isWire_Body() {}
+
+func (*Wire_Move) isWire_Body() {}
+
+func (*Wire_Movable) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -4157,6 +4189,134 @@ func (x *Held) GetReason() uint32 {
 	return 0
 }
 
+type Move struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Stop          bool                   `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Move) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Move) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
+type Movable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Saves         bool                   `protobuf:"varint,3,opt,name=saves,proto3" json:"saves,omitempty"`
+	Next          uint64                 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	Begun         bool                   `protobuf:"varint,5,opt,name=begun,proto3" json:"begun,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Movable) Reset() {
+	*x = Movable{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Movable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Movable) ProtoMessage() {}
+
+func (x *Movable) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Movable.ProtoReflect.Descriptor instead.
+func (*Movable) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *Movable) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Movable) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *Movable) GetSaves() bool {
+	if x != nil {
+		return x.Saves
+	}
+	return false
+}
+
+func (x *Movable) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Movable) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
 // MemberRecord is a statement of the domain's key. The signature is over the
 // bytes of signed, which are an encoded SignedMember, as they are.
 type MemberRecord struct {
@@ -4169,7 +4329,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4341,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4354,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -4228,7 +4388,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4400,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4413,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -4316,7 +4476,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +4488,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +4501,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -4375,7 +4535,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4547,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4560,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4430,7 +4590,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4602,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4615,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4502,7 +4662,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4674,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4687,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4550,7 +4710,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +4722,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +4735,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4617,7 +4777,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xc7\v\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xa2\f\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -4652,7 +4812,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
 	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
-	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04heldB\x06\n" +
+	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x12'\n" +
+	"\x04move\x18  \x01(\v2\x11.mrs.wire.v1.MoveH\x00R\x04move\x120\n" +
+	"\amovable\x18! \x01(\v2\x14.mrs.wire.v1.MovableH\x00R\amovableB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -4973,7 +5135,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Held\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"D\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"J\n" +
+	"\x04Move\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x12\n" +
+	"\x04stop\x18\x02 \x01(\bR\x04stop\"\x91\x01\n" +
+	"\aMovable\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x14\n" +
+	"\x05saves\x18\x03 \x01(\bR\x05saves\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x04R\x04next\x12\x14\n" +
+	"\x05begun\x18\x05 \x01(\bR\x05begun\"D\n" +
 	"\fMemberRecord\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
@@ -5021,7 +5192,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
@@ -5073,13 +5244,15 @@ var (
 		(*ExitAck)(nil),          // 47: mrs.wire.v1.ExitAck
 		(*Checkpointed)(nil),     // 48: mrs.wire.v1.Checkpointed
 		(*Held)(nil),             // 49: mrs.wire.v1.Held
-		(*MemberRecord)(nil),     // 50: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),     // 51: mrs.wire.v1.SignedMember
-		(*Roster)(nil),           // 52: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),      // 53: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),       // 54: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),            // 55: mrs.wire.v1.Check
-		(*Checked)(nil),          // 56: mrs.wire.v1.Checked
+		(*Move)(nil),             // 50: mrs.wire.v1.Move
+		(*Movable)(nil),          // 51: mrs.wire.v1.Movable
+		(*MemberRecord)(nil),     // 52: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),     // 53: mrs.wire.v1.SignedMember
+		(*Roster)(nil),           // 54: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),      // 55: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),       // 56: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),            // 57: mrs.wire.v1.Check
+		(*Checked)(nil),          // 58: mrs.wire.v1.Checked
 	}
 )
 
@@ -5103,73 +5276,77 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	52, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	53, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	54, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	55, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	56, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	54, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	55, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	56, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	57, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	58, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
 	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	3,  // 28: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 29: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 30: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 31: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 32: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 33: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 34: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 35: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 36: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 37: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 38: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 39: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 40: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 41: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 42: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 43: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 44: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 45: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 46: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 47: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 48: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 49: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 50: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 51: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 52: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 53: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 54: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 55: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 56: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 57: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 58: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 59: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 60: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 61: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 62: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 63: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 64: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 65: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 66: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 67: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 68: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 69: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 70: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 71: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 72: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 73: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 74: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 75: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 76: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 77: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 78: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	50, // 79: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	50, // 80: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	50, // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
+	51, // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
+	3,  // 30: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 31: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 32: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 33: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 34: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 35: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 36: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 37: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 38: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 39: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 40: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 41: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 42: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 43: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 44: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 45: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 46: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 47: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 48: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 49: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 50: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 51: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 52: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 53: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 54: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 55: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 56: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 57: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 58: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 59: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 60: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 61: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 62: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 63: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 64: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 65: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 66: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 67: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 68: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 69: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 70: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 71: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 72: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 73: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 74: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 75: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 76: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 77: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 78: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 79: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 80: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 81: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 82: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	52, // 83: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	52, // 84: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -5206,6 +5383,8 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 		(*Wire_Checkpointed)(nil),
 		(*Wire_Held)(nil),
+		(*Wire_Move)(nil),
+		(*Wire_Movable)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
@@ -5218,7 +5397,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,7 +22,7 @@ const (
 const (
 	retellMove = time.Minute     // until a submitter is told again that its attempt may move
 	closesSoon = 5 * time.Minute // before the owner's hours end: attempts begin to leave
-	freshSave  = 30 * time.Second
+	freshSave  = 5 * time.Second  // besides what it took: one that is not older is new enough
 	hurrySave  = 10 * time.Second // until a last checkpoint that failed is tried again
 	askedAgain = time.Minute      // within that a submitter repeats what it has asked
 )
@@ -55,11 +55,15 @@ func (m *Machine) leavesFor(a *attempt) grid.Reason {
 
 // closesOn reports whether the owner's hours end soon, and before an attempt is expected to.
 func (m *Machine) closesOn(a *attempt) bool {
-	if m.owner.returns.IsZero() || !a.started || m.now.Before(m.owner.returns.Add(-closesSoon)) {
-		return false
-	}
 	c, planned := m.plan.Commitment(a.id)
-	return planned && c.End.After(m.owner.returns)
+	return a.started && planned && m.closesBefore(c.End)
+}
+
+// closesBefore reports whether the owner's hours end soon, and before something does: that would
+// leave then, so it does not begin here either.
+func (m *Machine) closesBefore(end time.Time) bool {
+	at := m.owner.returns
+	return !at.IsZero() && !m.now.Before(at.Add(-closesSoon)) && end.After(at)
 }
 
 // loses reports whether an attempt that ends here could go on nowhere: it has begun, and no state
@@ -158,7 +162,7 @@ func (m *Machine) stopLeaving(a *attempt) {
 // of that; 0: none is to be expected.
 func (m *Machine) lastSave(a *attempt) uint64 {
 	s := &a.saving
-	fresh := len(s.kept) > 0 && m.now.Sub(s.taken) < freshSave
+	fresh := len(s.kept) > 0 && m.now.Sub(s.taken) < freshSave+s.cost
 	switch {
 	case a.phase != phaseRunning || a.suspended || !a.isSaved():
 		return s.untold.Number
@@ -166,6 +170,7 @@ func (m *Machine) lastSave(a *attempt) uint64 {
 		return s.number
 	case s.untold.Number != 0:
 		a.leaving.again = true
+		m.sendCheckpointed(a)
 		return s.number + 1
 	default:
 		m.takeSave(a)
@@ -195,12 +200,16 @@ func (m *Machine) onMove(from grid.SiteID, msg protocol.Move) {
 // askedSave is the number of the last checkpoint of an attempt, as its submitter asks for it. When
 // it asks again no further one is taken: one that is slow to come would never be the last.
 func (m *Machine) askedSave(a *attempt) uint64 {
-	again := m.now.Sub(a.leaving.asked) < askedAgain
+	repeated := m.now.Sub(a.leaving.asked) < askedAgain
 	a.leaving.asked = m.now
-	if again && a.phase == phaseRunning && !a.suspended {
+	switch {
+	case !repeated || a.phase != phaseRunning || a.suspended:
+		return m.lastSave(a)
+	case a.leaving.again:
+		return a.saving.number + 1
+	default:
 		return a.saving.number
 	}
-	return m.lastSave(a)
 }
 
 func (m *Machine) sendMovable(a *attempt, why grid.Reason, next uint64) {

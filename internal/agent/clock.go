@@ -85,6 +85,7 @@ func (a *Agent) followClock() {
 			a.log.Warn("the clock of this machine was set; the times of jobs move with it", "by", by)
 			a.broker.tell(step.ClockStepped{By: by})
 			a.site.tell(step.ClockStepped{By: by})
+			a.tellReturns(a.owner.Report().State.Ends)
 			a.learn()
 			a.mesh.Announce()
 		}

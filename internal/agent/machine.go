@@ -32,6 +32,7 @@ func (a *Agent) makeMachines() error {
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
+	setIf(&siteConfig.MoveAfter, a.cfg.Owner.MoveAfter)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
 	brokerConfig.FIBR = a.cfg.FIBR

@@ -18,7 +18,10 @@ type Owner struct {
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
-	Root     string        // where the machine's proc and sys are; "" = /
+	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
+	// offers; 0 = the machine's default.
+	MoveAfter time.Duration
+	Root      string // where the machine's proc and sys are; "" = /
 }
 
 // watchOwner watches whether the owner needs the machine, and tells the site: for the first time
@@ -42,11 +45,26 @@ func (a *Agent) watchOwner() {
 
 // tellOwner tells the site what its owner needs.
 func (a *Agent) tellOwner(s owner.State) {
+	a.tellReturns(s.Ends)
 	if s.Reason == grid.ReasonNone {
 		a.site.tell(step.OwnerAway{})
 		return
 	}
 	a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
+}
+
+// tellReturns tells the site when the hours end in which its owner shares the machine, zero: that
+// is not known.
+func (a *Agent) tellReturns(ends time.Time) {
+	known := !ends.IsZero()
+	if before := a.returns.Swap(known); !known && !before {
+		return
+	}
+	var at time.Time
+	if known {
+		at = a.clock.now().Add(ends.Sub(a.clock.real()))
+	}
+	a.site.tell(step.OwnerReturns{At: at})
 }
 
 // rules say how much of the owner's own work is too much.

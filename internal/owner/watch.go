@@ -31,6 +31,7 @@ type Config struct {
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
+	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -169,6 +170,7 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	if !cfg.Hours.Open(now) {
 		state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + cfg.Hours.String()}
 	}
+	state.Ends = cfg.Hours.Ends(now)
 	return state, sample, this
 }
 
@@ -178,11 +180,11 @@ func (w *Watcher) close() {
 	}
 }
 
-// note keeps what was seen for Report and says whether the reason changed.
+// note keeps what was seen for Report and says whether the reason changed, or the hours' end.
 func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := s.Reason != w.state.Reason
+	changed := s.Reason != w.state.Reason || !s.Ends.Equal(w.state.Ends)
 	w.state, w.sample, w.mean = s, sample, blend(w.mean, sample)
 	w.looks++
 	w.spent += max(spent, 0)

@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	retellMove = time.Minute     // until a submitter is told again that its attempt may move
-	closesSoon = 5 * time.Minute // before the owner's hours end: attempts begin to leave
+	retellMove = time.Minute      // until a submitter is told again that its attempt may move
+	closesSoon = 5 * time.Minute  // before the owner's hours end: attempts begin to leave
 	freshSave  = 5 * time.Second  // besides what it took: one that is not older is new enough
 	hurrySave  = 10 * time.Second // until a last checkpoint that failed is tried again
 	askedAgain = time.Minute      // within that a submitter repeats what it has asked

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+func (a *app) migrateCommand() *cobra.Command {
+	var restart, detach bool
+	cmd := &cobra.Command{
+		Use: "migrate ID", Short: "Move running tasks to other sites",
+		Args: exactly(1, "one job or task"),
+		Long: `Move a job's running tasks, or one of them, to other sites. Each goes on there from
+a state that its program saves first; it is ended where it is only when that state is
+here and another site offers. If either is not so, it stays and goes on. No site is
+blamed for it.`,
+		Example: "  submit migrate mfrg\n  submit migrate mfrg.2 --restart",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, wanted, err := a.migrated(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			wanted.Restart = restart
+			return a.migrate(cmd.Context(), id, wanted, detach)
+		},
+	}
+	cmd.Flags().BoolVar(&restart, "restart", false,
+		"move tasks, too, that have saved nothing: they begin anew")
+	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait until they have moved")
+	return cmd
+}
+
+// migrated reads which tasks of which job are to move.
+func (a *app) migrated(
+	ctx context.Context, text string,
+) (id grid.JobID, wanted view.MoveRequest, err error) {
+	if !strings.Contains(text, ".") {
+		id, err = a.findJob(ctx, text)
+		return id, wanted, err
+	}
+	task, err := a.findTask(ctx, text)
+	wanted.Tasks = []uint32{task.Index}
+	return task.Job, wanted, err
+}
+
+// migrate begins to move tasks and says what becomes of each.
+func (a *app) migrate(
+	ctx context.Context, id grid.JobID, wanted view.MoveRequest, detach bool,
+) error {
+	before, err := a.client.AllTasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	before = slices.DeleteFunc(before, func(t view.TaskView) bool {
+		other := len(wanted.Tasks) > 0 && !slices.Contains(wanted.Tasks, t.Index)
+		return other || t.Site == "" || t.Phase.Ended()
+	})
+	if err := a.client.Migrate(ctx, id, wanted); err != nil {
+		return err
+	}
+	if detach {
+		return nil
+	}
+	stays := 0
+	for _, t := range before {
+		went, err := a.awaitMove(ctx, t)
+		if err != nil {
+			return err
+		}
+		if !went {
+			stays++
+		}
+	}
+	if stays > 0 {
+		return &codeError{code: exitOther}
+	}
+	return nil
+}
+
+// movePoll is the pause between two looks at a task that moves.
+const movePoll = 200 * time.Millisecond
+
+// awaitMove waits until a task has moved, or is known to stay, says so, and reports whether it is
+// where it was.
+func (a *app) awaitMove(ctx context.Context, before view.TaskView) (went bool, err error) {
+	id, err := grid.ParseTaskID(before.ID)
+	if err != nil {
+		return false, err
+	}
+	for looks := 0; ; looks++ {
+		t, err := a.oneTask(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if text, went, settled := moveOutcome(before, t, looks); settled {
+			a.say("%s", clean(text))
+			return went, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(movePoll):
+		}
+	}
+}
+
+// settledLooks are so many looks after which a task that does not move any more has stayed: at the
+// first one its move may not be shown yet.
+const settledLooks = 5
+
+// moveOutcome says what has become of a task's move, once that is known.
+func moveOutcome(before, t view.TaskView, looks int) (text string, went, settled bool) {
+	from := nameOf(before.SiteName, before.Site)
+	switch {
+	case t.Phase.Ended():
+		return t.ID + " has ended on " + nameOf(t.SiteName, t.Site), true, true
+	case t.Token > before.Token && t.Site != "" && t.Site != before.Site && t.Phase != view.PhaseAwarded:
+		return fmt.Sprintf("%s moved from %s to %s", t.ID, from, nameOf(t.SiteName, t.Site)), true, true
+	case t.Move != nil && t.Move.Phase == view.MoveStays:
+		return fmt.Sprintf("%s on %s %s", t.ID, from, t.Move.Line()), false, true
+	case t.Token > before.Token && t.Site == before.Site && t.Phase == view.PhaseRunning:
+		return fmt.Sprintf("%s goes on at %s again: no other site has taken it", t.ID, from), false, true
+	case t.Move == nil && t.Token == before.Token && t.Site == before.Site && looks >= settledLooks:
+		return fmt.Sprintf("%s stays on %s", t.ID, from), false, true
+	default:
+		return "", false, false
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -116,7 +115,6 @@ type Agent struct {
 	archive  *archivist
 	work     *workshop
 	owner    *owner.Watcher
-	returns  atomic.Bool // the site knows when the owner's hours end
 	host     *hostState
 	disk     *disk
 	tried    sync.Mutex  // guards shown

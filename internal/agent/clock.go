@@ -85,7 +85,9 @@ func (a *Agent) followClock() {
 			a.log.Warn("the clock of this machine was set; the times of jobs move with it", "by", by)
 			a.broker.tell(step.ClockStepped{By: by})
 			a.site.tell(step.ClockStepped{By: by})
-			a.tellReturns(a.owner.Report().State.Ends)
+			if ends := a.owner.Report().State.Ends; !ends.IsZero() {
+				a.tellReturns(ends)
+			}
 			a.learn()
 			a.mesh.Announce()
 		}

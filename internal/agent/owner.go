@@ -29,7 +29,7 @@ type Owner struct {
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
 		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
-		Hours: a.cfg.Owner.Hours, Use: a.work.use,
+		Hours: a.cfg.Owner.Hours, Use: a.work.use, Ends: a.tellReturns,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -45,7 +45,6 @@ func (a *Agent) watchOwner() {
 
 // tellOwner tells the site what its owner needs.
 func (a *Agent) tellOwner(s owner.State) {
-	a.tellReturns(s.Ends)
 	if s.Reason == grid.ReasonNone {
 		a.site.tell(step.OwnerAway{})
 		return
@@ -53,15 +52,11 @@ func (a *Agent) tellOwner(s owner.State) {
 	a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
 }
 
-// tellReturns tells the site when the hours end in which its owner shares the machine, zero: that
+// tellReturns tells the site when the hours end in which its owner shares the machine; zero: that
 // is not known.
 func (a *Agent) tellReturns(ends time.Time) {
-	known := !ends.IsZero()
-	if before := a.returns.Swap(known); !known && !before {
-		return
-	}
 	var at time.Time
-	if known {
+	if !ends.IsZero() {
 		at = a.clock.now().Add(ends.Sub(a.clock.real()))
 	}
 	a.site.tell(step.OwnerReturns{At: at})

@@ -23,6 +23,9 @@ type Config struct {
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
+	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
+	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
+	Ends func(time.Time)
 	// Now is the time for Hours and for the looks; nil = time.Now.
 	Now func() time.Time
 }
@@ -115,6 +118,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	runtime.LockOSThread() // so that what looking costs can be told
 	defer runtime.UnlockOSThread()
 	var before look
+	var ends time.Time
 	cfg, p := w.now()
 	judge := yield.New(cfg.Rules)
 	tick := time.NewTicker(every)
@@ -130,6 +134,10 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
 		}
+		if !state.Ends.Equal(ends) && cfg.Ends != nil {
+			cfg.Ends(state.Ends)
+		}
+		ends = state.Ends
 		looked()
 		due := tick.C
 		if p == nil && cfg.Hours.Always() {
@@ -180,11 +188,11 @@ func (w *Watcher) close() {
 	}
 }
 
-// note keeps what was seen for Report and says whether the reason changed, or the hours' end.
+// note keeps what was seen for Report and says whether the reason changed.
 func (w *Watcher) note(s State, sample yield.Sample, spent time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := s.Reason != w.state.Reason || !s.Ends.Equal(w.state.Ends)
+	changed := s.Reason != w.state.Reason
 	w.state, w.sample, w.mean = s, sample, blend(w.mean, sample)
 	w.looks++
 	w.spent += max(spent, 0)

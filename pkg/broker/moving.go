@@ -98,6 +98,7 @@ func (m *Machine) moveEach(j *job, in step.MoveTasks) error {
 	if !begun {
 		return step.ErrNotRunning
 	}
+	m.seek(j)
 	return nil
 }
 
@@ -115,7 +116,6 @@ func (m *Machine) beginMove(j *job, index uint32, mv moving) {
 	m.out.Report(step.LevelInfo, eventMoveBegun, step.Report{
 		Attempt: j.attempt(index), Site: t.site, Reason: mv.why,
 	})
-	m.seek(j)
 }
 
 // onMovable hears that a site had rather not go on with an attempt, or has changed its mind, or
@@ -139,6 +139,7 @@ func (m *Machine) onMovable(from grid.SiteID, msg protocol.Movable) {
 	case mv.stage == moveNone && msg.Reason != grid.ReasonNone &&
 		(len(t.counted) > 0 || msg.Saves || !msg.Begun):
 		m.beginMove(j, index, moving{why: msg.Reason})
+		m.seek(j)
 	}
 }
 

@@ -18,9 +18,12 @@ func (m *Machine) seek(j *job) {
 	}
 	var tasks []uint32
 	for i := range j.tasks {
-		t := &j.tasks[i]
-		if t.moving.stage == moveSeeking && m.canMove(j, t) && len(tasks) < maxPlaced {
+		switch t := &j.tasks[i]; {
+		case t.moving.stage != moveSeeking || !t.active() || len(tasks) == maxPlaced:
+		case m.canMove(j, t):
 			tasks = append(tasks, uint32(i))
+		default: // not now
+			m.setTimer(timerMove, j.attempt(uint32(i)).String(), m.now.Add(moveLook))
 		}
 	}
 	if len(tasks) == 0 {

@@ -162,17 +162,17 @@ func (m *Machine) sendMove(j *job, index uint32, again time.Duration) {
 }
 
 // mayStop ends an attempt that is to move when its last checkpoint counts, or none is to be
-// expected: a frozen program saves nothing, and what it has saved before counts.
+// expected: a frozen program saves nothing, and what it has saved before counts. One that has
+// saved in an earlier attempt will in this one.
 func (m *Machine) mayStop(j *job, index uint32) {
 	t := &j.tasks[index]
-	mv := &t.moving
-	saved := mv.saves || t.phase == grid.PhaseFrozen && len(t.counted) > 0
+	mv, saved := &t.moving, len(t.counted) > 0
 	switch {
 	case mv.stage != moveSaving || !mv.heard || mv.next > t.latest():
-	case mv.begun && !mv.anew && (!saved || len(t.counted) == 0):
-		m.stays(j, index, grid.ReasonCannotSave, "it would begin anew; --restart moves it so")
-	default:
+	case !mv.begun || mv.anew || saved && (mv.saves || t.phase == grid.PhaseFrozen):
 		m.stopToMove(j, index)
+	case !saved:
+		m.stays(j, index, grid.ReasonCannotSave, "it would begin anew; --restart moves it so")
 	}
 }
 

@@ -32,6 +32,7 @@ type leaving struct {
 	since time.Time // it has been suspended since then; zero: it is not
 	told  bool      // its submitter was told that it may move
 	asked time.Time // when its submitter last asked for a last checkpoint
+	next  uint64    // the number of that, as it was told
 	again bool      // one is to be taken as soon as the last is answered
 	armed bool      // timerMove is set
 }
@@ -200,16 +201,12 @@ func (m *Machine) onMove(from grid.SiteID, msg protocol.Move) {
 // askedSave is the number of the last checkpoint of an attempt, as its submitter asks for it. When
 // it asks again no further one is taken: one that is slow to come would never be the last.
 func (m *Machine) askedSave(a *attempt) uint64 {
-	repeated := m.now.Sub(a.leaving.asked) < askedAgain
-	a.leaving.asked = m.now
-	switch {
-	case !repeated || a.phase != phaseRunning || a.suspended:
-		return m.lastSave(a)
-	case a.leaving.again:
-		return a.saving.number + 1
-	default:
-		return a.saving.number
+	l := &a.leaving
+	repeated := m.now.Sub(l.asked) < askedAgain && l.next > a.saving.held
+	if l.asked = m.now; !repeated || a.phase != phaseRunning || a.suspended {
+		l.next = m.lastSave(a)
 	}
+	return l.next
 }
 
 func (m *Machine) sendMovable(a *attempt, why grid.Reason, next uint64) {

@@ -57,6 +57,22 @@ func TestALastCheckpointIsTakenOnce(t *testing.T) {
 	one[protocol.Exited](r, alice) // the end may have been lost
 }
 
+// A program that shows only later that it saves is asked for its state then.
+func TestALastCheckpointOfAProgramThatSavesLater(t *testing.T) {
+	r := newRig(t)
+	id := r.accepted(job1, alice, 1)[0]
+	r.lease(alice, []grid.AttemptID{id}, time.Hour)
+	r.step(step.Staged{Attempt: id})
+	r.step(step.AttemptStarted{Attempt: id})
+	r.receive(alice, protocol.Move{Attempt: id})
+	r.movable(protocol.Movable{Attempt: id, Begun: true})
+	r.advance(time.Second)
+	r.step(step.CanSave{Attempt: id})
+	r.movable(protocol.Movable{Attempt: id, Saves: true, Begun: true, Next: 1})
+	r.receive(alice, protocol.Move{Attempt: id})
+	r.movable(protocol.Movable{Attempt: id, Saves: true, Begun: true, Next: 1})
+}
+
 // One that was taken before and is still told of is too old; the next is taken right after it.
 func TestAnOldCheckpointIsNotTheLast(t *testing.T) {
 	r := newRig(t)

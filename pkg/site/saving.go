@@ -45,6 +45,7 @@ type saving struct {
 	untold grid.Checkpoint   // not answered by the submitter; its number is 0 if there is none
 	retell time.Duration     // the last pause before it was told again
 	kept   []grid.CID        // that are held for it here, the latest last
+	held   uint64            // the number of the last that counts
 }
 
 // newSaving is for an attempt that was awarded with these checkpoints.
@@ -108,6 +109,9 @@ func (m *Machine) onCanSave(in step.CanSave) {
 	a.saving.able, a.saving.taken = true, m.now
 	m.saveAfter(a, m.saveInterval(a)-a.saving.runTime(m.now))
 	m.reviewLeave(a)
+	if m.now.Sub(a.leaving.asked) < askedAgain { // its submitter waits for that
+		m.sendMovable(a, m.leavesFor(a), m.askedSave(a))
+	}
 }
 
 func (m *Machine) saveAfter(a *attempt, pause time.Duration) {
@@ -202,6 +206,7 @@ func (m *Machine) onCheckpointHeld(from grid.SiteID, msg protocol.Held) {
 		m.letGo(a, s.kept[last:])
 		s.kept = s.kept[:last]
 	} else {
+		s.held = msg.Number
 		m.out.Report(step.LevelInfo, eventSavedCounts, r)
 		if old := len(s.kept) - grid.MaxSaved; old > 0 {
 			m.letGo(a, s.kept[:old])

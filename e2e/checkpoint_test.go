@@ -51,7 +51,8 @@ func TestFailoverFromACheckpoint(t *testing.T) {
 	m.awaitWhole(t)
 	var took []time.Duration
 	for range *failovers {
-		id := m.begin(t, []string{"--checkpoint", "every 1s", "--disk", "128MiB"}, heavyState, endlessWork)
+		flags := []string{"--checkpoint", "every 1s", "--disk", "128MiB"}
+		id := m.begin(t, flags, heavyState, endlessWork)
 		m.awaitSaved(t, id, 2)
 		span, victim := m.killHolder(t, id)
 		took = append(took, span)

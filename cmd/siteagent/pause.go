@@ -45,7 +45,9 @@ func pauseSpan(name string, texts []string) (time.Duration, error) {
 	}
 	span, err := grid.ParseSpan(texts[0])
 	if err != nil || span <= 0 {
-		return 0, usageError{fmt.Errorf("%s: want a time such as 30m or 1h, have %q", name, texts[0])}
+		return 0, usageError{
+			fmt.Errorf("%s: want a time such as 30m or 1h, have %q", name, texts[0]),
+		}
 	}
 	return span, nil
 }

@@ -88,8 +88,7 @@ func (a *app) migrate(
 // movePoll is the pause between two looks at a task that moves.
 const movePoll = 200 * time.Millisecond
 
-// awaitMove waits until a task has moved, or is known to stay, says so, and reports whether it is
-// where it was.
+// awaitMove waits until a task has moved, or is known to stay, says so, and reports which.
 func (a *app) awaitMove(ctx context.Context, before view.TaskView) (went bool, err error) {
 	id, err := grid.ParseTaskID(before.ID)
 	if err != nil {
@@ -118,17 +117,18 @@ const settledLooks = 5
 
 // moveOutcome says what has become of a task's move, once that is known.
 func moveOutcome(before, t view.TaskView, looks int) (text string, went, settled bool) {
-	from := nameOf(before.SiteName, before.Site)
+	from, to := nameOf(before.SiteName, before.Site), nameOf(t.SiteName, t.Site)
+	later, elsewhere := t.Token > before.Token, t.Site != "" && t.Site != before.Site
 	switch {
 	case t.Phase.Ended():
-		return t.ID + " has ended on " + nameOf(t.SiteName, t.Site), true, true
-	case t.Token > before.Token && t.Site != "" && t.Site != before.Site && t.Phase != view.PhaseAwarded:
-		return fmt.Sprintf("%s moved from %s to %s", t.ID, from, nameOf(t.SiteName, t.Site)), true, true
+		return t.ID + " has ended on " + to, true, true
+	case later && elsewhere && t.Phase != view.PhaseAwarded:
+		return fmt.Sprintf("%s moved from %s to %s", t.ID, from, to), true, true
 	case t.Move != nil && t.Move.Phase == view.MoveStays:
 		return fmt.Sprintf("%s on %s %s", t.ID, from, t.Move.Line()), false, true
-	case t.Token > before.Token && t.Site == before.Site && t.Phase == view.PhaseRunning:
-		return fmt.Sprintf("%s goes on at %s again: no other site has taken it", t.ID, from), false, true
-	case t.Move == nil && t.Token == before.Token && t.Site == before.Site && looks >= settledLooks:
+	case later && !elsewhere && t.Phase == view.PhaseRunning:
+		return t.ID + " goes on at " + from + " again: no other site has taken it", false, true
+	case t.Move == nil && !later && !elsewhere && looks >= settledLooks:
 		return fmt.Sprintf("%s stays on %s", t.ID, from), false, true
 	default:
 		return "", false, false

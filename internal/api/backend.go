@@ -146,8 +146,8 @@ type joining interface {
 type owner interface {
 	// Pause refuses new work for that long; 0 = until Resume. Running jobs go on.
 	Pause(ctx context.Context, span time.Duration) error
-	// Leave is Pause after which jobs that can go on elsewhere move there when their state is saved.
-	// The others are stopped after stopAfter; 0 = they go on.
+	// Leave is Pause after which jobs that can go on elsewhere move there when their state is
+	// saved. The others are stopped after stopAfter; 0 = they go on.
 	Leave(ctx context.Context, span, stopAfter time.Duration) error
 	// Resume ends a pause.
 	Resume(ctx context.Context) error

@@ -286,7 +286,8 @@ func (h *handlers) PauseSite(
 	stop, errStop := wholeSpan("stop_after_seconds", p.StopAfterSeconds)
 	leaves := p.AfterCheckpoint != nil && *p.AfterCheckpoint
 	if stop > 0 && !leaves {
-		errStop = fmt.Errorf("%w: stop_after_seconds: want after_checkpoint with it", grid.ErrInvalid)
+		errStop = fmt.Errorf("%w: stop_after_seconds: want after_checkpoint with it",
+			grid.ErrInvalid)
 	}
 	if err := cmp.Or(errSpan, errStop); err != nil {
 		return nil, err
@@ -308,7 +309,8 @@ func wholeSpan(field string, seconds *float32) (time.Duration, error) {
 	}
 	span := view.Duration(float64(*seconds))
 	if span < 0 {
-		return 0, fmt.Errorf("%w: %s: want at least 0, have %v", grid.ErrInvalid, field, span.Seconds())
+		return 0, fmt.Errorf("%w: %s: want at least 0, have %v",
+			grid.ErrInvalid, field, span.Seconds())
 	}
 	return span, nil
 }

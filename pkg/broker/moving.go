@@ -44,6 +44,13 @@ type moving struct {
 	note  string      // the same for people, with what can be done
 }
 
+// What a user reads of a move that came to nothing, besides its Reason.
+const (
+	noteAnew   = "it would begin anew; --restart moves it so"
+	noteOld    = "its site does not answer; it may be of an earlier version"
+	noteUnread = "its program was asked for its state and has not saved"
+)
+
 // The times of a move.
 const (
 	moveRepeat = 2 * time.Second  // until the site is asked again that has not answered
@@ -172,7 +179,7 @@ func (m *Machine) mayStop(j *job, index uint32) {
 	case !mv.begun || mv.anew || saved && (mv.saves || t.phase == grid.PhaseFrozen):
 		m.stopToMove(j, index)
 	case !saved:
-		m.stays(j, index, grid.ReasonCannotSave, "it would begin anew; --restart moves it so")
+		m.stays(j, index, grid.ReasonCannotSave, noteAnew)
 	}
 }
 
@@ -206,9 +213,9 @@ func (m *Machine) onMoveTimer(id grid.AttemptID) {
 	case stage == moveSeeking:
 		m.seek(j)
 	case stage == moveSaving && late && !t.moving.heard:
-		m.stays(j, index, grid.ReasonVersion, "its site does not answer; it may be of an earlier version")
+		m.stays(j, index, grid.ReasonVersion, noteOld)
 	case stage == moveSaving && late:
-		m.stays(j, index, grid.ReasonCannotSave, "its program was asked for its state and has not saved")
+		m.stays(j, index, grid.ReasonCannotSave, noteUnread)
 	case stage == moveSaving && t.moving.heard:
 		m.sendMove(j, index, moveLook)
 	case stage == moveStopping && late:

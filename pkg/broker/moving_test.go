@@ -97,24 +97,22 @@ func TestWhyATaskStays(t *testing.T) {
 	}{
 		"nobody offers": {func(b *bench, _, scout grid.JobID) {
 			b.refusal(scout, "b", false)
-		}, Move{Stays: grid.ReasonNowhere, Note: "not now: too little memory (wants 2 B, has 1 B)"}},
+		}, Move{
+			Stays: grid.ReasonNowhere, Note: "not now: too little memory (wants 2 B, has 1 B)",
+		}},
 		"it saves nothing": {func(b *bench, id, scout grid.JobID) {
 			b.offers(scout, 1, "b")
 			b.hear("a", protocol.Movable{Attempt: attemptOf(id, 0, 1), Begun: true})
-		}, Move{Stays: grid.ReasonCannotSave, Note: "it would begin anew; --restart moves it so"}},
+		}, Move{Stays: grid.ReasonCannotSave, Note: noteAnew}},
 		"it does not save in time": {func(b *bench, id, scout grid.JobID) {
 			b.offers(scout, 1, "b")
 			b.hear("a", saying(id, 1))
 			b.keep(id, saveWithin+moveLook)
-		}, Move{
-			Stays: grid.ReasonCannotSave, Note: "its program was asked for its state and has not saved",
-		}},
+		}, Move{Stays: grid.ReasonCannotSave, Note: noteUnread}},
 		"its site is of an earlier version": {func(b *bench, id, scout grid.JobID) {
 			b.offers(scout, 1, "b")
 			b.keep(id, saveWithin+moveLook)
-		}, Move{
-			Stays: grid.ReasonVersion, Note: "its site does not answer; it may be of an earlier version",
-		}},
+		}, Move{Stays: grid.ReasonVersion, Note: noteOld}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, "a", "b")
@@ -153,7 +151,7 @@ func TestWhatMovesWithoutSaving(t *testing.T) {
 			if c.saved {
 				b.saves("a", at, checkpoint(1))
 			}
-			b.hear("a", protocol.Progress{Attempt: at, Phase: c.phase, Reason: grid.ReasonOwnerBusy})
+			b.hear("a", protocol.Progress{Attempt: at, Phase: c.phase})
 			scout := b.wantsMove(id, c.anew)
 			b.offers(scout, 1, "a", "b")
 			b.refusal(scout, self, false)

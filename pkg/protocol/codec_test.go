@@ -256,9 +256,11 @@ func goldenMessages() map[string]Message {
 		"heldnot":      Held{Attempt: at, Number: 4, Reason: grid.ReasonSavedForeign},
 		"move":         Move{Attempt: at},
 		"movestop":     Move{Attempt: at, Stop: true},
-		"movable":      Movable{Attempt: at, Reason: grid.ReasonOwnerHours, Saves: true, Next: 5, Begun: true},
-		"roster":       Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":         JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"movable": Movable{
+			Attempt: at, Reason: grid.ReasonOwnerHours, Saves: true, Next: 5, Begun: true,
+		},
+		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

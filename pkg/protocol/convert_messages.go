@@ -106,7 +106,8 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 			Attempt: wireAttempt(m.Attempt), Number: m.Number, Reason: uint32(m.Reason),
 		}}
 	case Move:
-		w.Body = &wirepb.Wire_Move{Move: &wirepb.Move{Attempt: wireAttempt(m.Attempt), Stop: m.Stop}}
+		move := &wirepb.Move{Attempt: wireAttempt(m.Attempt), Stop: m.Stop}
+		w.Body = &wirepb.Wire_Move{Move: move}
 	case Movable:
 		w.Body = &wirepb.Wire_Movable{Movable: &wirepb.Movable{
 			Attempt: wireAttempt(m.Attempt), Reason: uint32(m.Reason), Saves: m.Saves, Next: m.Next,

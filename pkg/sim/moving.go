@@ -37,7 +37,8 @@ func (o *Oracle) movedBadly(w *World) []Finding {
 			continue
 		}
 		add := func(format string, args ...any) {
-			findings = append(findings, Finding{flawMoved, n.Site, id.Task.Job, fmt.Sprintf(format, args...)})
+			text := fmt.Sprintf(format, args...)
+			findings = append(findings, Finding{flawMoved, n.Site, id.Task.Job, text})
 		}
 		switch n.Report.Event {
 		case "checkpoint_counts":

@@ -37,7 +37,9 @@ func TestATaskMoves(t *testing.T) {
 		move func(x *trial, at grid.SiteID, id grid.JobID)
 		most time.Duration // of work that is lost; a frozen program has not saved its last
 	}{
-		"its user wants it": {func(x *trial, _ grid.SiteID, id grid.JobID) { x.move(id) }, 7 * time.Second},
+		"its user wants it": {func(x *trial, _ grid.SiteID, id grid.JobID) {
+			x.move(id)
+		}, 7 * time.Second},
 		"its user wants it, twice": {func(x *trial, _ grid.SiteID, id grid.JobID) {
 			x.move(id)
 			x.move(id)
@@ -106,11 +108,11 @@ func TestATaskStays(t *testing.T) {
 		"it saves nothing": {false, func(x *trial, _ grid.SiteID, id grid.JobID) {
 			x.move(id)
 		}, grid.ReasonCannotSave},
-		"its owner stays, and it saves nothing": {false, func(x *trial, at grid.SiteID, _ grid.JobID) {
+		"its owner stays, it saves nothing": {false, func(x *trial, at grid.SiteID, _ grid.JobID) {
 			x.Input(at, step.OwnerBusy{Reason: grid.ReasonOwnerBusy})
 			x.after(5*time.Minute, func() { x.Input(at, step.OwnerAway{}) })
 		}, grid.ReasonNone},
-		"its owner stays, and nobody else offers": {true, func(x *trial, at grid.SiteID, _ grid.JobID) {
+		"its owner stays, and it is alone": {true, func(x *trial, at grid.SiteID, _ grid.JobID) {
 			others(x, at)
 			x.Input(at, step.OwnerBusy{Reason: grid.ReasonOwnerBusy})
 			x.after(5*time.Minute, func() { x.Input(at, step.OwnerAway{}) })
@@ -135,7 +137,8 @@ func TestATaskStays(t *testing.T) {
 			x.At(60*time.Second, func() { at = x.victim(id); c.move(x, at, id) })
 			_ = x.Run(150 * time.Second)
 			s, _ := x.Broker("s0").Job(id)
-			if move := s.Tasks[0].Move; c.why != grid.ReasonNone && (move == nil || move.Stays != c.why) {
+			move := s.Tasks[0].Move
+			if c.why != grid.ReasonNone && (move == nil || move.Stays != c.why) {
 				t.Errorf("it stays for %+v, want %s", move, c.why)
 			}
 			x.At(10*time.Minute, func() {
@@ -146,8 +149,8 @@ func TestATaskStays(t *testing.T) {
 			x.want(6 * time.Minute)
 			end, _ := x.Job("s0", id)
 			if got := end.Tasks[0]; got.Site != at || got.Token != 1 || x.ran(id) != run {
-				t.Errorf("token %d at %s ran for %s, want 1 at %s for %s", got.Token, got.Site, x.ran(id),
-					at, run)
+				t.Errorf("token %d at %s ran for %s, want 1 at %s for %s",
+					got.Token, got.Site, x.ran(id), at, run)
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func (p pause) fact() step.Fact {
 	return fact
 }
 
-// pause is what fact wrote.
+// pause reads a fact.
 func (f pausedFact) pause() pause {
 	p := pause{on: true, leave: f.Leave}
 	if f.UntilMS != 0 {

@@ -47,7 +47,7 @@ type AttemptStatus struct {
 	Submitter  grid.SiteID
 	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
 	Suspended  bool           // frozen for the owner's sake
-	Leaves     grid.Reason    // why it leaves for another site when one is found; ReasonNone: it stays
+	Leaves     grid.Reason    // why it leaves when another site is found; ReasonNone: it stays
 	Distance   float64        // from the job when it was accepted
 	Accepted   time.Time      // zero for one of an earlier run
 	Start      time.Time      // its place in the plan; zero when it has ended

@@ -106,7 +106,8 @@ func save(dir string, at, value, n uint64) error {
 		return err
 	}
 	text := []byte(strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10) + "\n")
-	for noise := value; len(text) < heavy; noise = noise*6364136223846793005 + 1 { // each time another
+	for noise := value; len(text) < heavy; { // each time another
+		noise = noise*6364136223846793005 + 1
 		text = binary.LittleEndian.AppendUint64(text, noise)
 	}
 	if err := os.WriteFile(dir+"/next", text, 0o644); err != nil {

@@ -199,7 +199,8 @@ func (a *Agent) Migrate(_ context.Context, id grid.JobID, wanted view.MoveReques
 			t.Token++
 		default:
 			t.Move = &view.MoveView{
-				Phase: view.MoveStays, Reason: grid.ReasonCannotSave.String(), Text: "it would begin anew",
+				Phase: view.MoveStays, Reason: grid.ReasonCannotSave.String(),
+				Text: "it would begin anew",
 			}
 		}
 		moves++

@@ -272,9 +272,8 @@ func (c *Client) Cancel(ctx context.Context, id grid.JobID) error {
 
 // Migrate begins to move running tasks of a job to other sites.
 func (c *Client) Migrate(ctx context.Context, id grid.JobID, r view.MoveRequest) error {
-	_, err := ask[nothing](
-		ctx, c, call{method: http.MethodPost, path: "/jobs/" + url.PathEscape(string(id)) + "/migrate"}, r,
-	)
+	path := "/jobs/" + url.PathEscape(string(id)) + "/migrate"
+	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: path}, r)
 	return err
 }
 

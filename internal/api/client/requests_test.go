@@ -111,9 +111,12 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Cancel(ctx, "a/b"))
 		}, "POST /jobs/" + odd + "/cancel", 204, "", nil},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return only(c.Migrate(ctx, "a/b", view.MoveRequest{Tasks: []uint32{3}, Restart: true}))
-		}, "POST /jobs/" + odd + `/migrate application/json {"tasks":[3],"restart":true}`, 202, "", nil},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return only(c.Migrate(ctx, "a/b", view.MoveRequest{Tasks: []uint32{3}, Restart: true}))
+			}, "POST /jobs/" + odd + `/migrate application/json {"tasks":[3],"restart":true}`,
+			202, "", nil,
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Offers(ctx, "a/b"))
 		}, "GET /jobs/" + odd + "/offers", 200, `{"round":3}`, table},

@@ -229,7 +229,8 @@ func assemble(
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
-		Policy: policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		Standbys: standbysOf(c),
+		Policy:   policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -242,6 +243,19 @@ func ownerOf(o config.Owner) agent.Owner {
 		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience,
 		MoveAfter: o.MoveAfter, Root: o.Root,
 	}
+}
+
+// standbysOf gives the owner's settings of standbys. Where anyone may take part nobody is kept
+// anything for without being asked.
+func standbysOf(c config.Agent) agent.Standbys {
+	s := agent.Standbys{
+		Count: c.Standby.Count, Data: c.Standby.DataBytes,
+		Accept: c.Standby.Accept == config.StandbyDomain && c.Accept != "anyone",
+	}
+	if c.Preset == config.PresetWAN {
+		s.ElectionTimeout = 5 * time.Second
+	}
+	return s
 }
 
 // planningOf gives the owner's settings of the site's plan. Only where anyone may

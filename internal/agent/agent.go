@@ -65,6 +65,7 @@ type Config struct {
 	Closed      []avail.Window                // when the owner has announced to want the machine back
 	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
 	Ballast     int64                         // bytes kept for records on a full disk; 0 = none
+	Standbys    Standbys                      // who keeps the facts of own jobs, too; zero: nobody
 	Tidy        func() error                  // shortens the run record; nil = nobody does
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
@@ -122,9 +123,12 @@ type Agent struct {
 	adapters map[grid.WorkKind]lrm.Adapter
 
 	siteMachine   *site.Machine   // only within site's loop
-	brokerMachine *broker.Machine // only within broker's loop
+	brokerMachine *broker.Machine // only within broker's loop; see seenBroker
 	site          *loop
-	broker        *loop
+	broker        *loop // of the group of the own jobs
+	groups        groups
+	around        around
+	heeding       *heeding // between the mesh and the site's machine
 
 	events   *view.EventLog
 	reports  *reporter
@@ -199,16 +203,19 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
+	if err = a.openHeeding(); err != nil {
+		return a, err
+	}
+	if err = a.openGroups(); err != nil {
+		return a, err
+	}
 	boot := step.Boot{
 		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
 		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
 	}
 	a.site.tell(boot)
-	a.broker.tell(boot)
 	a.site.tell(step.HeldChanged{Added: a.heldNow()})
 	a.learn()
-	a.broker.soon(a.ownSubmissions)
-	a.broker.soon(a.trustState)
 	a.watchOwner()
 	close(a.ready) // from here on others may tell the machines something
 	a.watchHost()
@@ -216,6 +223,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
 	a.spawn(a.followClock)
+	a.spawn(a.lookAfterGroups)
 	a.spawn(a.archive.run)
 	a.tellBans()
 	return a, nil
@@ -229,10 +237,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer end()
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
+	a.runGroups()
 	group.Go(func() error {
 		defer end()
 		select {
 		case <-ctx.Done():
+			a.handOver()
 		case <-a.ctx.Done():
 		}
 		return nil
@@ -295,6 +305,7 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	errs = append(errs, a.flushGroups())
 	if a.past != nil {
 		errs = append(errs, a.past.Close(a.reading()))
 	}

@@ -30,7 +30,21 @@ func (a *Agent) AskSite(ctx context.Context, question func(*site.Machine)) error
 // AskBroker is AskSite for the submitter's machine. The two have a goroutine each, so
 // no question sees both at one moment.
 func (a *Agent) AskBroker(ctx context.Context, question func(*broker.Machine)) error {
-	return a.broker.ask(ctx, func() { question(a.brokerMachine) })
+	return a.broker.ask(ctx, func() { question(a.seenBroker()) })
+}
+
+// seenBroker is the submitter's machine as it is, or, while another agent acts for this site's
+// owner, as the group's table has it.
+func (a *Agent) seenBroker() *broker.Machine {
+	if a.mesh == nil {
+		return a.brokerMachine // a test's own
+	}
+	if g := a.groups.of(a.mesh.Self()); g != nil {
+		if m := g.seen(); m != nil {
+			return m
+		}
+	}
+	return a.brokerMachine
 }
 
 // Order gives the site machine an owner's order and waits until it has it.
@@ -88,6 +102,16 @@ func (c *commands) answer(r step.Reply) {
 	if answer, ok := c.waiting[r.Command]; ok {
 		answer <- r // buffered for the one reply
 		delete(c.waiting, r.Command)
+	}
+}
+
+// fail answers all who wait.
+func (c *commands) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n, answer := range c.waiting {
+		answer <- step.Reply{Command: n, Err: err}
+		delete(c.waiting, n)
 	}
 }
 

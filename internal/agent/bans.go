@@ -51,5 +51,5 @@ func (a *Agent) tellBans() {
 	}
 	a.bans.told = banned
 	a.site.tell(step.BansChanged{Banned: banned})
-	a.broker.tell(step.BansChanged{Banned: banned})
+	a.tellBrokers(step.BansChanged{Banned: banned})
 }

@@ -110,6 +110,7 @@ func newBare(t *testing.T) *bare {
 	quiet := func(step.Effect) {}
 	a.site = newLoop(siteName, b.ofSite.machine(), &diary{}, a.clock, log, quiet)
 	a.broker = newLoop(brokerName, b.ofBroker.machine(), &diary{}, a.clock, log, quiet)
+	a.wireHeeding(newHeeding())
 	close(a.ready)
 	ran := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())

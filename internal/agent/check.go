@@ -121,7 +121,7 @@ func (a *Agent) probeFor(site grid.SiteID) (grid.Job, broker.JobState, error) {
 	defer cancel()
 	var kinds []grid.WorkKind
 	err := a.broker.ask(ctx, func() {
-		for _, m := range a.brokerMachine.Members() {
+		for _, m := range a.seenBroker().Members() {
 			if m.Site == site {
 				kinds = m.Capability.Kinds
 			}

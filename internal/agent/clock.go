@@ -83,7 +83,7 @@ func (a *Agent) followClock() {
 	for {
 		if by, set := a.clock.follow(); set {
 			a.log.Warn("the clock of this machine was set; the times of jobs move with it", "by", by)
-			a.broker.tell(step.ClockStepped{By: by})
+			a.tellBrokers(step.ClockStepped{By: by})
 			a.site.tell(step.ClockStepped{By: by})
 			if ends := a.owner.Report().State.Ends; !ends.IsZero() {
 				a.tellReturns(ends)

@@ -51,11 +51,10 @@ func (a *Agent) newDisk() *disk {
 			return room.FreeDiskBytes, err
 		},
 		tell: func(full bool) {
-			for _, m := range []*loop{a.site, a.broker} {
-				if m != nil { // else it is not known to anybody yet
-					m.tell(step.SpaceChanged{Full: full})
-				}
-			}
+			if in := (step.SpaceChanged{Full: full}); a.site != nil && a.broker != nil {
+				a.site.tell(in)
+				a.tellBrokers(in)
+			} // else it is not known to anybody yet
 		},
 		log: func(text string, free int64) {
 			a.log.Warn("disk", "state", text, "dir", a.cfg.StateDir, "free", grid.FormatBytes(free))

@@ -16,6 +16,8 @@
 //	fencing_*.go a build without fencing, for those who test the audit
 //	clock.go     the machines' time, the supervisors', and the wall clock followed
 //	network.go   messages to and from the mesh, and effects that are carried out there
+//	heed.go      who acts for which owner: whom the site's machine heeds and answers
+//	heedpeers.go which owners are there: those for whom somebody acts
 //	work.go      attempts: start, lease, suspension, stop, what they left
 //	farewell.go  whom to tell of an attempt should the agent die
 //	staging.go   inputs and modules fetched before a start

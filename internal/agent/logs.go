@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -82,7 +83,8 @@ func (a *Agent) remoteLog(
 	return stream, nil
 }
 
-// serveLog answers a peer that asks for the log of an attempt of its own.
+// serveLog answers a peer that asks for the log of an attempt of its own, or of an owner for whom
+// it may act.
 func (a *Agent) serveLog(from grid.SiteID, stream io.ReadWriteCloser) {
 	line, err := bufio.NewReader(io.LimitReader(stream, maxLogRequest)).ReadBytes('\n')
 	var request logRequest
@@ -100,7 +102,7 @@ func (a *Agent) serveLog(from grid.SiteID, stream io.ReadWriteCloser) {
 	allowed := false
 	err = a.site.ask(a.ctx, func() {
 		owner, known := a.siteMachine.Submitter(id)
-		allowed = known && owner == from
+		allowed = known && slices.Contains(a.heeding.members(owner), from)
 	})
 	if err != nil || !allowed {
 		a.reports.count("log_request_denied")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/standby"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -53,27 +54,31 @@ type loop struct {
 
 	machine step.Machine
 	journal journal
+	turn    func(context.Context, []task) error // what is done with a batch: work, or a group's
 	timers  timerHeap
 	byKey   map[step.TimerKey]*timer
 
 	unjournalled bool // the journal failed and that was said
 }
 
-// task is an input, or a question that is asked between two inputs.
+// task is an input, one of a member of a group, or a question that is asked between two inputs.
 type task struct {
-	input step.Input
-	ask   func()
+	input  step.Input
+	member standby.Input
+	ask    func()
 }
 
 func newLoop(
 	name string, m step.Machine, j journal, c clock, log *slog.Logger, perform func(step.Effect),
 ) *loop {
-	return &loop{
+	l := &loop{
 		name: name, log: log, clock: c, perform: perform, wake: make(chan struct{}, 1),
 		ended:   make(chan struct{}),
 		starved: func() {}, hold: endurance{full: 10 * time.Minute, broken: 3 * time.Second},
 		machine: m, journal: j, byKey: make(map[step.TimerKey]*timer),
 	}
+	l.turn = l.work
+	return l
 }
 
 // tell queues an input that must not be lost.
@@ -155,7 +160,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 	}()
 	for ctx.Err() == nil {
 		if batch := l.gather(); len(batch) > 0 {
-			if err := l.work(ctx, batch); err != nil {
+			if err := l.turn(ctx, batch); err != nil {
 				return err
 			}
 			continue
@@ -234,7 +239,7 @@ func (l *loop) work(ctx context.Context, batch []task) error {
 		}
 	}
 	if len(facts) > 0 {
-		if err := l.remember(ctx, facts); err != nil {
+		if err := l.remember(ctx, func() error { return l.journal.Apply(facts) }); err != nil {
 			return fmt.Errorf("facts of the %s machine: %w", l.name, err)
 		}
 	}

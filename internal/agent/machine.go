@@ -19,32 +19,20 @@ import (
 // somebody sets it.
 const shortLease = 10 * time.Second
 
-// makeMachines makes the machines with the facts of the earlier runs.
+// makeMachines makes the site's machine with the facts of the earlier runs; the submitter's is
+// made by its group, see group.go.
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
-	brokerConfig := broker.Default(a.mesh.Self())
-	brokerConfig.Name = a.cfg.Name
-	siteConfig.Seed, brokerConfig.Seed = a.cfg.Seed, a.cfg.Seed
+	siteConfig.Seed = a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	if !lrm.Continuous {
 		siteConfig.LongestLease = shortLease
 	}
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
-	brokerConfig.Addrs, brokerConfig.Capability = a.mesh.Addrs(), a.cfg.Capability
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	setIf(&siteConfig.MoveAfter, a.cfg.Owner.MoveAfter)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
-	brokerConfig.ReplyTarget, brokerConfig.Policy = a.cfg.Replies, a.cfg.Policy
-	brokerConfig.FIBR = a.cfg.FIBR
-	if a.cfg.Gossip {
-		brokerConfig.UnicastUpTo = 0
-	}
-	if a.cfg.SoftMin {
-		brokerConfig.Choice = broker.ChoiceSoftMin
-	}
-	setIf(&brokerConfig.Lease, a.cfg.Lease)
-	setIf(&brokerConfig.LeaseMargin, a.cfg.LeaseMargin)
-	brokerConfig.NoFencing = noFencing
+	brokerConfig := a.brokerConfig(a.mesh.Self(), a.brokerSettings())
 	if err := errors.Join(
 		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),
 	); err != nil {
@@ -52,10 +40,7 @@ func (a *Agent) makeMachines() error {
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
 	var err error
-	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
-		return err
-	}
-	a.broker, err = a.makeLoop(brokerName, a.brokerMachine, brokerConfig)
+	a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig)
 	return err
 }
 

@@ -19,6 +19,9 @@ import (
 func made(t *testing.T, c Config) (*bench, site.Config, broker.Config) {
 	t.Helper()
 	b := newBenchOf(t, c)
+	if err := b.broker.ask(t.Context(), func() {}); err != nil { // its machine has booted
+		t.Fatal(err)
+	}
 	runs, err := store.Runs(c.StateDir)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d journals, %v", len(runs), err)

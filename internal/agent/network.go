@@ -34,10 +34,12 @@ func (a *Agent) join() error {
 	handlers := p2p.Handlers{
 		OnMessage: a.heard,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
-			a.tellBoth(step.PeerSeen{
+			seen := step.PeerSeen{
 				Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip,
 				Line: f.Run.Line,
-			})
+			}
+			a.tellBoth(seen)
+			a.tellGroups(seen)
 			if !a.awake() {
 				return
 			}
@@ -46,11 +48,13 @@ func (a *Agent) join() error {
 			}
 		},
 		OnPeerGone: func(id grid.SiteID, refusing bool) {
-			a.tellBoth(step.PeerGone{Site: id, Refusing: refusing})
+			gone := step.PeerGone{Site: id, Refusing: refusing}
+			a.tellBoth(gone)
+			a.tellGroups(gone)
 		},
 		OnAttemptsDied: func(id grid.SiteID, attempts []grid.AttemptID) {
 			if a.awake() {
-				a.broker.tell(step.AttemptsDied{Site: id, Attempts: attempts})
+				a.tellBrokers(step.AttemptsDied{Site: id, Attempts: attempts})
 			}
 		},
 		OnNewerRun: a.giveWay,
@@ -100,8 +104,8 @@ func (a *Agent) awake() bool {
 
 func (a *Agent) tellBoth(in step.Input) {
 	if a.awake() {
-		a.site.tell(in)
-		a.broker.tell(in)
+		a.tellSite(in)
+		a.tellBrokers(in)
 	}
 }
 
@@ -118,12 +122,9 @@ func (a *Agent) received(from grid.SiteID, m protocol.Message) {
 	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
-	target := a.site
-	if protocol.ForBroker(m) {
-		target = a.broker
-	}
-	if err := target.offer(step.MessageReceived{From: from, Message: m}); err != nil {
-		a.reports.count("message_dropped")
+	a.noteCertificate(m)
+	if !a.aboutGroups(from, m) {
+		a.deliver(from, m)
 	}
 }
 
@@ -165,19 +166,17 @@ func (j machineJournal) Apply(facts []step.Fact) error { return j.store.Apply(j.
 func (a *Agent) perform(e step.Effect) {
 	switch e := e.(type) {
 	case step.Send:
-		a.send(e.To, e.Message)
+		if protocol.ForBroker(e.Message) {
+			a.sendOwner(e.To, e.Message)
+		} else {
+			a.send(e.To, e.Message)
+		}
 	case step.Broadcast:
 		a.broadcast(e.Message)
 	case step.Report:
 		a.reports.report(e)
 	case step.Reply:
 		a.commands.answer(e)
-	case step.Hold:
-		a.hold(e)
-	case step.Collect:
-		a.collect(e)
-	case step.Pull:
-		a.spawn(func() { a.broker.tell(a.pull(e)) })
 	case step.LetGo:
 		a.letGo(e)
 	case step.Archive:
@@ -221,6 +220,23 @@ func (a *Agent) broadcast(m protocol.Message) {
 	}
 }
 
+// sendPlain sends a message to another site.
+func (a *Agent) sendPlain(to grid.SiteID, m protocol.Message) error {
+	if !a.cfg.Taps.pass(to, m) {
+		return nil
+	}
+	return a.mesh.Send(to, m)
+}
+
+// sendQuietly is sendPlain for what is said again if it is lost.
+func (a *Agent) sendQuietly(to grid.SiteID, m protocol.Message) {
+	if err := a.sendPlain(to, m); err != nil {
+		a.reports.count("send_failed")
+		a.log.Debug("a message could not be sent",
+			"site", string(to), "type", fmt.Sprintf("%T", m), "error", err)
+	}
+}
+
 func (a *Agent) send(to grid.SiteID, m protocol.Message) {
 	if !a.cfg.Taps.pass(to, m) {
 		return
@@ -236,34 +252,22 @@ func (a *Agent) send(to grid.SiteID, m protocol.Message) {
 	}
 }
 
-// hold keeps a submission's data here, or lets it go.
-func (a *Agent) hold(e step.Hold) {
-	owner := "job " + string(e.Job)
-	if e.Release {
-		a.pins.release(owner)
-		return
-	}
-	a.pins.hold(owner, e.CIDs...)
-}
-
 // collectTimeout bounds one attempt to fetch outputs; it is tried again.
 const collectTimeout = 5 * time.Minute
 
 // collect fetches outputs for a submission.
-func (a *Agent) collect(e step.Collect) {
-	a.spawn(func() {
-		ctx, cancel := context.WithTimeout(a.ctx, collectTimeout)
-		defer cancel()
-		answer := step.Collected{Attempt: e.Attempt}
-		for _, cid := range e.Outputs {
-			if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
-				answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
-				break
-			}
-			a.pins.hold("job "+string(e.Attempt.Task.Job), cid)
+func (a *Agent) collect(e step.Collect) step.Collected {
+	ctx, cancel := context.WithTimeout(a.ctx, collectTimeout)
+	defer cancel()
+	answer := step.Collected{Attempt: e.Attempt}
+	for _, cid := range e.Outputs {
+		if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
+			answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
+			break
 		}
-		a.broker.tell(answer)
-	})
+		a.pins.hold(jobOwner(e.Attempt.Task.Job), cid)
+	}
+	return answer
 }
 
 // heldNow lists the data that is here.

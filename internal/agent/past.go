@@ -131,7 +131,7 @@ func (a *Agent) Forecast(ctx context.Context) (*view.Forecast, error) {
 	var failed error
 	err := a.broker.ask(ctx, func() {
 		v.ErrorTerm, v.Checked = a.outlook.errorTerm, len(a.outlook.pairs)
-		forecast, sites, err := a.brokerMachine.Forecast(a.clock.now(), forecastAhead, v.ErrorTerm)
+		forecast, sites, err := a.seenBroker().Forecast(a.clock.now(), forecastAhead, v.ErrorTerm)
 		v.Sites, v.Mean, v.Low, v.Paper, failed = sites, forecast.Mean, forecast.Low, forecast.Paper, err
 	})
 	if err == nil {
@@ -149,7 +149,7 @@ func (a *Agent) checkForecast(now history.Reading) {
 		}
 		if o.pending && now.Boot < o.dueBoot+2*history.Every { // else the machine slept over it
 			up := 1.0
-			for _, m := range a.brokerMachine.Members() {
+			for _, m := range a.seenBroker().Members() {
 				if m.Connected {
 					up++
 				}
@@ -159,7 +159,7 @@ func (a *Agent) checkForecast(now history.Reading) {
 			o.errorTerm, _ = avail.ForecastError(o.pairs) // finite numbers have a mean
 		}
 		// Without the error term: it is to measure the forecast and not itself.
-		forecast, _, err := a.brokerMachine.Forecast(a.clock.now(), forecastAhead, 0)
+		forecast, _, err := a.seenBroker().Forecast(a.clock.now(), forecastAhead, 0)
 		o.said, o.dueBoot, o.pending = forecast.Mean, now.Boot+forecastAhead, err == nil
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/durable"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // endurance says for how long a loop holds back what its machine wants, while the disk does
@@ -19,13 +18,13 @@ type endurance struct {
 // retryFacts is the pause between two attempts to write facts.
 const retryFacts = 200 * time.Millisecond
 
-// remember makes facts durable. Until they are the machine hears nothing new, and of what it
+// remember makes facts durable, by write. Until they are the machine hears nothing new, and of what it
 // wants nothing is done: what waits is bounded as the queue is. Questions are answered, so
 // that people can ask what is wrong.
-func (l *loop) remember(ctx context.Context, facts []step.Fact) error {
+func (l *loop) remember(ctx context.Context, write func() error) error {
 	var since time.Time
 	for {
-		err := l.journal.Apply(facts)
+		err := write()
 		if err == nil {
 			if !since.IsZero() {
 				l.log.Info("facts can be written again", "machine", l.name)

@@ -124,7 +124,7 @@ func (w *workshop) layOutState(
 ) (moved int64, err error) {
 	holder := "attempt " + e.Attempt.String()
 	for _, c := range e.Saved {
-		got, err := w.a.data.FetchFor(ctx, job.tenant, c.CID, []grid.SiteID{e.From}, nil)
+		got, err := w.a.data.FetchFor(ctx, job.tenant, c.CID, w.a.heeding.members(e.From), nil)
 		moved += got.Bytes
 		switch {
 		case ctx.Err() != nil, err != nil && w.a.disk.lacked(err):

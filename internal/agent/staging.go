@@ -113,10 +113,11 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) 
 		total += in.Bytes
 	}
 	holder := "attempt " + e.Attempt.String()
+	sources := w.a.heeding.members(e.From)
 	var told time.Time
 	for _, in := range all {
 		before := done
-		result, err := w.a.data.FetchFor(ctx, tenant, in.CID, []grid.SiteID{e.From}, func(got, _ int64) {
+		result, err := w.a.data.FetchFor(ctx, tenant, in.CID, sources, func(got, _ int64) {
 			if time.Since(told) < progressEvery {
 				return
 			}

@@ -98,6 +98,17 @@ func (w *workshop) scratch() (string, func(), error) {
 	}, nil
 }
 
+// submitters lists those of the attempts here.
+func (w *workshop) submitters() []grid.SiteID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]grid.SiteID, 0, len(w.attempts))
+	for _, job := range w.attempts {
+		list = append(list, job.submitter)
+	}
+	return list
+}
+
 func (w *workshop) find(id grid.AttemptID) (*work, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -80,7 +81,11 @@ func newBenchOf(t *testing.T, c Config) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, Agent: a}
-	a.broker.machine = b.ofBroker.machine()
+	g := a.groups.of(a.Self())
+	g.making = func() (*broker.Machine, step.Machine, any) {
+		_, _, config := g.makeBroker()
+		return nil, b.ofBroker.machine(), config
+	}
 	a.site.machine = scripted(func(_ time.Time, in step.Input) []step.Effect {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -123,9 +128,17 @@ func (b *bench) left(t *testing.T, dir string) []string {
 	return found
 }
 
-// order carries out an effect on the site's loop, as the machine's own are.
+// order carries out an effect on the loop of the machine that wants such, as its own are.
 func (b *bench) order(e step.Effect) {
 	b.t.Helper()
+	switch e.(type) {
+	case step.Hold, step.Collect, step.Pull:
+		g := b.groups.of(b.Self())
+		if err := g.ask(b.t.Context(), func() { g.release(e) }); err != nil {
+			b.t.Fatal(err)
+		}
+		return
+	}
 	if err := b.site.ask(b.t.Context(), func() { b.perform(e) }); err != nil {
 		b.t.Fatal(err)
 	}

@@ -97,14 +97,14 @@ func declaredRooms() map[string]room {
 		"internal/p2p/death":     {imports: "grid protocol p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
-		"internal/store":         {imports: "grid protocol step obs durable", tests: "powercut"},
+		"internal/store":         {imports: "grid protocol step standby obs durable", tests: "powercut"},
 		"internal/scenario":      {imports: "grid", tests: "*"},
 		"internal/play": {
 			imports: "grid protocol step site broker sim audit scenario store", tests: "*",
 		},
 		"internal/agent": {
-			imports: "grid avail protocol plan step site broker domain yield lrm member owner p2p data " +
-				"store obs hostinfo history view durable", tests: "*",
+			imports: "grid avail protocol plan step site broker standby domain yield lrm member owner " +
+				"p2p data store obs hostinfo history view durable", tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +

@@ -33,6 +33,7 @@ type Agent struct {
 	Owner     Owner           // when the site yields to its owner
 	Jobs      jobs            // limits on other people's jobs
 	Placing   placing         // how this agent's own jobs find their sites
+	Standby   standby         // who goes on with own jobs, and whose jobs go on here
 	Planning  planning        // what this site promises, and in what order it runs what waits
 	API       API             // the agent's own interface
 	Log       logging         // what it tells
@@ -138,6 +139,20 @@ type placing struct {
 	Policy   string // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
 	HoldAll  bool   // every offer of this site holds its capacity until it ends (thesis 4.1)
 }
+
+// standby says who keeps the facts of own jobs, so that they go on without this machine, and
+// whether this site does so for others.
+type standby struct {
+	Count     int    // other agents that keep the facts of the own jobs: 0 or 2
+	Accept    string // for whom this site stands by: domain or none
+	DataBytes int64  // kept of inputs and modules of one other owner, at most
+}
+
+// For whom a site stands by.
+const (
+	StandbyDomain = "domain"
+	standbyNone   = "none"
+)
 
 // The choices.
 const (

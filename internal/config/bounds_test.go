@@ -292,7 +292,7 @@ func TestEditingAtTheEdges(t *testing.T) {
 func TestAWholeFile(t *testing.T) {
 	t.Parallel()
 	env := environ("HOME", "/h")
-	for _, preset := range []string{PresetLAN, presetWAN, PresetTest} {
+	for _, preset := range []string{PresetLAN, PresetWAN, PresetTest} {
 		want := Default(preset, env)
 		want.Name, want.Listen = "some: name", []string{"/ip4/127.0.0.1/tcp/7"}
 		want.Planning.Overestimate, want.Rates.DiskBps = .5, 7000

@@ -35,7 +35,7 @@ func write(t *testing.T, text string) string {
 
 func TestPresetsAreValid(t *testing.T) {
 	t.Parallel()
-	for _, preset := range []string{PresetLAN, presetWAN, PresetTest} {
+	for _, preset := range []string{PresetLAN, PresetWAN, PresetTest} {
 		if err := Default(preset, environ("HOME", "/home/u")).Validate(); err != nil {
 			t.Errorf("Default(%s): %v", preset, err)
 		}
@@ -60,7 +60,7 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default(presetWAN, src.Env)
+	want := Default(PresetWAN, src.Env)
 	want.Name, want.Domain, want.Listen = "flag", "env", []string{"/ip4/127.0.0.1/tcp/1"}
 	want.Ceilings = Ceilings{MilliCPUs: 1500, MemoryBytes: 2 << 30, MFLOPS: 2000}
 	want.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}

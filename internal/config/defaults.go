@@ -12,7 +12,7 @@ import (
 // The presets.
 const (
 	PresetLAN  = "lan"  // short leases, fast links; the default
-	presetWAN  = "wan"  // long leases, slow links, all interfaces, relays and hole punching
+	PresetWAN  = "wan"  // long leases, slow links, all interfaces, relays and hole punching
 	PresetTest = "test" // quick leases and small quotas for many agents on one machine
 )
 
@@ -40,6 +40,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Placing: placing{
 			Choice: choiceNearest, Failover: failoverRisk, Policy: grid.AvailNone.String(),
 		},
+		Standby: standby{Accept: StandbyDomain, DataBytes: 256 << 20},
 		Planning: planning{
 			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
 			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,
@@ -52,7 +53,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Name = host
 	}
 	switch preset {
-	case presetWAN:
+	case PresetWAN:
 		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, Probe: true}
 		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
 		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}

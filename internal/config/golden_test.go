@@ -43,14 +43,14 @@ func TestAllSettings(t *testing.T) {
 	env := environ("HOME", "/home/u", "XDG_RUNTIME_DIR", "/run/u")
 	var b strings.Builder
 	presets := map[string]Agent{}
-	for _, preset := range []string{PresetLAN, presetWAN, PresetTest} {
+	for _, preset := range []string{PresetLAN, PresetWAN, PresetTest} {
 		presets[preset] = fixed(Default(preset, env))
 	}
 	for _, k := range AgentKeys(env) {
 		fmt.Fprintf(&b, "%s\n  --%s %s, %s\n  topic: %s; documented: %t, live: %t\n", k.Name, k.Flag,
 			k.Env, k.Type, k.Topic, k.Documented, k.Live)
 		fmt.Fprintf(&b, "  %s\n", explanation(k.Name))
-		for _, preset := range []string{PresetLAN, presetWAN, PresetTest} {
+		for _, preset := range []string{PresetLAN, PresetWAN, PresetTest} {
 			c := presets[preset]
 			fmt.Fprintf(&b, "  %s: %q\n", preset, c.ValueOf(k.Name))
 		}

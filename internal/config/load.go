@@ -48,7 +48,7 @@ func settle(src Sources, values []value) (Agent, error) {
 func presetOf(values []value) string {
 	preset := PresetLAN
 	for _, v := range values {
-		if v.name == "preset" && slices.Contains([]string{PresetLAN, presetWAN, PresetTest}, v.text) {
+		if v.name == "preset" && slices.Contains([]string{PresetLAN, PresetWAN, PresetTest}, v.text) {
 			preset = v.text
 		}
 	}
@@ -79,7 +79,7 @@ func LoadSubmit(src Sources) (Submit, error) {
 
 // AgentKeys lists an agent's settings with their defaults.
 func AgentKeys(env func(string) (string, bool)) []Key {
-	c, wan := Default(PresetLAN, lookup(env)), Default(presetWAN, lookup(env))
+	c, wan := Default(PresetLAN, lookup(env)), Default(PresetWAN, lookup(env))
 	keys := keysOf(&c, agentSettings())
 	for i, s := range agentSettings() {
 		if text := s.get(&wan); text != keys[i].Default && s.Name != "preset" {

@@ -45,7 +45,7 @@ func Explain(src Sources) (Agent, []Origin, error) {
 			if v.name == s.Name {
 				text := normal(s, c, v.text)
 				o.take(v, text, reached)
-				o.Inherited = preset == presetWAN && o.Preset != "" && o.Layer == LayerFile &&
+				o.Inherited = preset == PresetWAN && o.Preset != "" && o.Layer == LayerFile &&
 					text == s.get(&lan)
 			}
 		}

@@ -40,7 +40,7 @@ func TestPresetAfterInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default(presetWAN, env)
+	want := Default(PresetWAN, env)
 	want.Name, want.Ceilings.MilliCPUs, want.Owner.ReserveMilli = "attic", 2000, 1000
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("preset wan after init (-want +got):\n%s", diff)
@@ -101,8 +101,8 @@ func TestOldFile(t *testing.T) {
 	}
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
-		if strings.HasPrefix(name, "history.") || name == "placing.failover" ||
-			name == "owner.move-after" {
+		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
+			name == "placing.failover" || name == "owner.move-after" {
 			continue // younger than the file
 		}
 		if o.Line == 0 || o.Layer != LayerFile || o.Preset != "" {
@@ -238,7 +238,7 @@ func TestRelayOffWithPresetWAN(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	env := environ("HOME", "/h")
-	before, after := Default(PresetLAN, env), Default(presetWAN, env)
+	before, after := Default(PresetLAN, env), Default(PresetWAN, env)
 	after.Ceilings.MilliCPUs, after.Price = 1500, price{Named: true, CoreHour: 0.02}
 	merged := Merge(before, after)
 	var rest []string

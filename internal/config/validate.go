@@ -24,7 +24,7 @@ const (
 // expected and what it is.
 func (c Agent) Validate() error {
 	errs := []error{
-		oneOf("preset", c.Preset, PresetLAN, presetWAN, PresetTest),
+		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, sandboxAuto, sandboxBubblewrap, sandboxGVisor),
 		oneOf("nat.relay", c.NAT.Relay, relayOff, relayUse, relayServe, relayAuto),
@@ -32,6 +32,9 @@ func (c Agent) Validate() error {
 		c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, choiceNearest, ChoiceSoftMin),
 		oneOf("placing.failover", c.Placing.Failover, failoverRisk, FailoverFIBR),
+		oneOf("standby.accept", c.Standby.Accept, StandbyDomain, standbyNone),
+		c.Standby.validateCount(),
+		atLeast("standby.data", c.Standby.DataBytes, 1<<20, "1MiB"),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
@@ -241,4 +244,14 @@ func named(name string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// validateCount wants nobody, or two: two agents in all are worse than one, since both must be
+// there.
+func (s standby) validateCount() error {
+	if s.Count != 0 && s.Count != 2 {
+		return fmt.Errorf("standby.count: want 0 or 2, have %d; of three agents one may be lost, "+
+			"of two none", s.Count)
+	}
+	return nil
 }

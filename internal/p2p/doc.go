@@ -76,5 +76,6 @@
 //	find.go     mDNS, and members asked for the addresses of others
 //	move.go     streams moved from relayed to direct connections; Reach
 //	mend.go     peers that gossip lost, brought back
+//	certify.go  who may act for this site, signed with its key
 //	logs.go     streams on which attempts' output is read
 package p2p

@@ -325,6 +325,9 @@ func (m *Mesh) Addrs() []string {
 // admitted, or there is no list, or it is this site; and it is not banned.
 func (m *Mesh) Allowed(p peer.ID) bool { return m.allowsSite(wire.SiteOf(p)) }
 
+// Admits is Allowed for a site.
+func (m *Mesh) Admits(site grid.SiteID) bool { return m.allowsSite(site) }
+
 func (m *Mesh) allowsSite(site grid.SiteID) bool { return m.judgeSite(site) == grid.ReasonNone }
 
 // Count is the number of events of a family, one of the Count constants, with

@@ -59,6 +59,11 @@ func LoadIdentity(file string) (Identity, error) { return wire.LoadIdentity(file
 // NewIdentity makes an identity that is nowhere on disk.
 func NewIdentity() (Identity, error) { return wire.NewIdentity() }
 
+// SignedBy reports whether a site's key has signed a text.
+func SignedBy(site grid.SiteID, text, signature []byte) bool {
+	return wire.SignedBy(site, text, signature)
+}
+
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
 func Redeem(
@@ -85,7 +90,11 @@ func (m *Mesh) gossipConfig() gossip.Config {
 
 // overheard takes a message from gossip.
 func (m *Mesh) overheard(by grid.SiteID, message protocol.Message) {
-	if a, ok := message.(protocol.Announce); ok && by != m.self {
+	said := message
+	if on, is := message.(protocol.OnBehalf); is {
+		said = on.Message // its addresses are those of who says it
+	}
+	if a, ok := said.(protocol.Announce); ok && by != m.self {
 		if id, err := wire.PeerOf(by); err == nil {
 			m.hint(id, a.Addrs)
 		}
@@ -103,7 +112,7 @@ func (m *Mesh) Broadcast(message protocol.Message) error {
 	}
 	m.counts.Inc(wire.CountOut, wire.NameOf(message))
 	for _, r := range m.all() {
-		if _, present := r.admitted(); present && !m.gossip.Reaches(r.id) {
+		if _, present := r.admitted(); present && !m.gossip.Hears(r.id, message) {
 			_ = m.Send(r.site, message) // what is lost is counted
 		}
 	}

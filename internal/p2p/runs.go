@@ -84,6 +84,16 @@ func (m *Mesh) sign() error {
 	return nil
 }
 
+// Sign signs a text with the site's key. The text begins with a context of its own, so that it
+// cannot be taken for another statement.
+func (m *Mesh) Sign(text []byte) ([]byte, error) {
+	signature, err := m.key.Sign(text)
+	if err != nil {
+		return nil, fmt.Errorf("sign with the site's key: %w", err)
+	}
+	return signature, nil
+}
+
 // told takes it that a peer refuses this run because of a newer one, if it can prove that.
 func (m *Mesh) told(by grid.SiteID, newer protocol.Run) {
 	if newer.Number == 0 || newer.Compare(m.run) <= 0 || !signedBy(m.key.GetPublic(), newer) {

@@ -23,6 +23,7 @@ type Header struct {
 	Machine     string          // the machine's name: letters and digits
 	Seed        uint64          // of the machine's randomness
 	Incarnation uint64          // number of the agent's start
+	Term        uint64          `json:",omitempty"` // of a machine that a group runs; 0: none does
 	Config      json.RawMessage // the machine's configuration, the caller's own
 	Facts       json.RawMessage // all facts when the segment begins, as step.EncodeFacts writes them
 	Part        uint32          // 0 for the first segment of a run, then 1, 2, ...
@@ -55,8 +56,8 @@ type Journal struct {
 	turning   sync.WaitGroup // what makes it, and lets old segments go
 }
 
-// Begin starts the journal of a machine, once in the life of a Store for each
-// name. Incarnation and Facts of the header are filled in.
+// Begin starts the journal of a machine, of each name one at a time. Incarnation and Facts of
+// the header are filled in. A name begins again, after End, in a higher term only.
 func (s *Store) Begin(h Header) (*Journal, error) {
 	if !plainName(h.Machine) {
 		return nil, fmt.Errorf("begin journal: machine %q: want letters and digits", h.Machine)
@@ -82,6 +83,16 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 	}
 	s.journals[h.Machine] = j
 	return j, nil
+}
+
+// End ends the journal before its store: its machine was thrown away.
+func (j *Journal) End() error {
+	j.store.mu.Lock()
+	if j.store.journals[j.header.Machine] == j {
+		delete(j.store.journals, j.header.Machine)
+	}
+	j.store.mu.Unlock()
+	return j.close()
 }
 
 func plainName(name string) bool {

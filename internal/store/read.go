@@ -66,7 +66,8 @@ func Runs(dir string) ([]Run, error) {
 }
 
 func (r Run) continuedBy(h Header) bool {
-	return h.Incarnation == r.Incarnation && int(h.Part) == int(r.Part)+len(r.Files)
+	return h.Incarnation == r.Incarnation && h.Term == r.Term &&
+		int(h.Part) == int(r.Part)+len(r.Files)
 }
 
 func openSegment(path string) (*os.File, *frameReader, error) {

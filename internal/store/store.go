@@ -15,6 +15,7 @@
 //
 //	store.go           a state directory, opened
 //	facts.go           facts written and read
+//	standby.go         the logs of groups that keep an owner's facts
 //	journal.go         what machines were told
 //	turn.go            continued in a new file
 //	segment.go         the files of that
@@ -75,6 +76,7 @@ const (
 var (
 	metaBucket     = []byte("meta")        //nolint:gochecknoglobals // a constant
 	factsBucket    = []byte("facts")       //nolint:gochecknoglobals // a constant
+	standbyBucket  = []byte("standby")     //nolint:gochecknoglobals // a constant
 	formatKey      = []byte("format")      //nolint:gochecknoglobals // a constant
 	incarnationKey = []byte("incarnation") //nolint:gochecknoglobals // a constant
 )

@@ -15,6 +15,10 @@ const (
 	factGrants  = "grants/1"  // keys below: what a restart has to presume of all tasks
 )
 
+// FactGroup is a kind of fact that is not the machine's: the driver of the group that keeps the
+// machine's facts has it in the same table. Restore passes it over.
+const FactGroup = "group/1"
+
 type counterFact struct {
 	Jobs uint64 `json:"jobs"`
 }

@@ -23,6 +23,9 @@ func (m *Machine) Restore(encoded []byte) error {
 	// Jobs come before their tasks: "job/1" < "task/1".
 	slices.SortStableFunc(facts, func(a, b step.Fact) int { return cmp.Compare(a.Kind, b.Kind) })
 	for _, f := range facts {
+		if f.Kind == FactGroup {
+			continue
+		}
 		if err := m.restoreFact(f); err != nil {
 			return fmt.Errorf("restore %s %s: %w", f.Kind, f.Key, err)
 		}

@@ -62,7 +62,8 @@ func roundTrip(t fataler, m Message) []byte {
 
 func TestEveryBodyOfTheWireHasAMessage(t *testing.T) {
 	bodies := (&wirepb.Wire{}).ProtoReflect().Descriptor().Oneofs().ByName("body").Fields()
-	if got, want := len(messages()), bodies.Len(); got != want {
+	// What is said on behalf of an owner has the body of what is said.
+	if got, want := len(messages())-1, bodies.Len(); got != want {
 		t.Errorf("%d messages are tested, the wire has %d bodies", got, want)
 	}
 }
@@ -181,7 +182,32 @@ func goldenMessages() map[string]Message {
 	}
 	savedSpec := spec
 	savedSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute}
+	certificate := goldenCertificate().Encode()
 	return map[string]Message{
+		"behalflease": OnBehalf{
+			Behalf:  Behalf{Owner: "12D3KooWowner", Term: 4, Certificate: certificate},
+			Message: Lease{Renewal: 12, Attempts: attempts, Duration: 3 * time.Second},
+		},
+		"behalfrenew": OnBehalf{
+			Behalf: Behalf{Owner: "12D3KooWowner"}, Message: Renew{Renewal: 12, Attempts: attempts},
+		},
+		"group": Group{
+			Owner: "12D3KooWowner", From: 7, To: 8, Message: 3, Part: 1, Parts: 2,
+			Data: []byte("raft"),
+		},
+		"standbyask":    StandbyAsk{Epoch: 3, Facts: 1 << 20},
+		"standbyaccept": StandbyAnswer{Accept: true, Member: 8, Epoch: 3},
+		"standbyrefuse": StandbyAnswer{Reason: "its owner stands by for nobody", Epoch: 3},
+		"standbynews":   StandbyNews{Certificate: certificate, Term: 4, Acting: "12D3KooWother"},
+		"rejoin":        Rejoin{Certificate: certificate},
+		"keep": Keep{
+			Owner: "12D3KooWowner", Job: at.Task.Job, Number: 5,
+			CIDs: []grid.CID{"bafkinput", "bafkoutput"},
+		},
+		"keeprelease": Keep{
+			Owner: "12D3KooWowner", Job: at.Task.Job, Release: true, Number: 6,
+		},
+		"kept": Kept{Owner: "12D3KooWowner", Number: 5, Problem: "the disk is full"},
 		"hello": Hello{
 			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5,
 			WallMS: 1_900_000_000_000,

@@ -177,7 +177,10 @@ func (r *reader) message(w *wirepb.Wire) Message {
 	if m := r.aboutAttempt(w); m != nil {
 		return m
 	}
-	return r.aboutMembers(w)
+	if m := r.aboutMembers(w); m != nil {
+		return m
+	}
+	return aboutStandbys(w)
 }
 
 // call is the counterpart of setCall.

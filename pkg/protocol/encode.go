@@ -62,7 +62,13 @@ func marshalOptions() proto.MarshalOptions { return proto.MarshalOptions{Determi
 
 func appendMessage(buf []byte, m Message) ([]byte, error) {
 	wire := &wirepb.Wire{Version: Version}
-	if !setCall(wire, m) && !setAttempt(wire, m) && !setMember(wire, m) {
+	body := m
+	if on, is := m.(OnBehalf); is {
+		setBehalf(wire, on.Behalf)
+		body = on.Message
+	}
+	if !setCall(wire, body) && !setAttempt(wire, body) && !setMember(wire, body) &&
+		!setStandby(wire, body) {
 		return nil, fmt.Errorf("%w: %T", ErrUnknownMessage, m)
 	}
 	if err := m.Validate(); err != nil {

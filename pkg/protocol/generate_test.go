@@ -465,5 +465,30 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
+
+		"behalf": drawOnBehalf, "group": drawGroup, "keep": drawKeep,
+		"standbyask": func(t *rapid.T) Message {
+			return StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}
+		},
+		"standbyanswer": func(t *rapid.T) Message {
+			m := StandbyAnswer{Epoch: number(t), Accept: rapid.Bool().Draw(t, "accepts")}
+			if m.Accept {
+				m.Member = drawMemberID(t)
+			} else {
+				m.Reason = "no" + drawText(t)
+			}
+			return m
+		},
+		"standbynews": func(t *rapid.T) Message {
+			m := StandbyNews{Certificate: drawBytes(t, 40), Term: number(t)}
+			if m.Term > 0 && rapid.Bool().Draw(t, "knows who acts") {
+				m.Acting = drawSite(t)
+			}
+			return m
+		},
+		"rejoin": func(t *rapid.T) Message { return Rejoin{Certificate: drawBytes(t, 40)} },
+		"kept": func(t *rapid.T) Message {
+			return Kept{Owner: drawSite(t), Number: number(t) | 1, Problem: drawText(t)}
+		},
 	}
 }

@@ -11,6 +11,9 @@
 //	saved.go             those about checkpoints, and a checkpoint's seal
 //	move.go              those of a task that moves
 //	run.go               the name of a run
+//	behalf.go            messages said on behalf of an owner
+//	certificate.go       who may act for an owner
+//	standby.go           what group members say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once
@@ -46,6 +49,11 @@ const DeathStreamID = "/mrs/1/death"
 // Topic is the gossip topic of a domain's announcements and clears.
 func Topic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/ann" }
 
+// BehalfTopic is the gossip topic of what acting submitters announce and clear on behalf of
+// owners. It is one of its own: an agent that knows no standbys would take these for forged, and
+// hold it against the peers that pass them on.
+func BehalfTopic(domain grid.DomainID) string { return "/mrs/1/" + string(domain) + "/behalf" }
+
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
 }
@@ -59,10 +67,12 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// ForBroker reports whether a message is for the submitter's machine; the
-// others are for the site's.
+// ForBroker reports whether a message is for the submitter's machine, on whosever behalf it is
+// said; the others are for the site's.
 func ForBroker(msg Message) bool {
-	switch msg.(type) {
+	switch msg := msg.(type) {
+	case OnBehalf:
+		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
 		Exited, Checkpointed, Movable:
 		return true

@@ -42,6 +42,8 @@
 //	hold.go      rule 2: inputs wait when too much is not committed
 //	transfer.go  rule 14: the lead is handed over
 //	change.go    rule 13: members are replaced
+//	register.go  rules 10 and 11: whom a site heeds, and to whom it answers; no part of a Group
+//	offices.go   what a register remembers over restarts
 //
 // In tests: world_test.go, member_test.go, site_test.go, jobs_test.go and oracle_test.go are a
 // simulator of groups with drifting clocks, lost messages, crashes and suspends;

@@ -3,6 +3,7 @@ package standby
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -146,6 +147,9 @@ func (g *Group) keepTime() {
 func (g *Group) askAgain() {
 	next := g.votes.campaign
 	if g.isLeader() {
+		if g.isAlone() && len(g.change.voters) == 0 {
+			return // nobody is to be told that it leads
+		}
 		next = g.lead.beat
 	}
 	if !g.wake.IsZero() && !next.Before(g.wake) {
@@ -183,6 +187,31 @@ func (g *Group) Leader() (leader MemberID, term uint64) {
 // Members says who belongs to the group, as far as was applied here. The slices are not to be
 // changed.
 func (g *Group) Members() Conf { return g.stored.Conf }
+
+// Acting is the term of the machine that runs here; 0: another member acts, or nobody.
+func (g *Group) Acting() uint64 { return g.lead.acting }
+
+// Table is the committed table as far as it was applied here, see step.EncodeFacts, and the
+// entry that it was applied to: equal entries, equal tables.
+func (g *Group) Table() (facts []byte, applied uint64) {
+	return g.stored.Table.Encode(), g.stored.Applied
+}
+
+// Row is a row of the committed table; nil if there is none.
+func (g *Group) Row(kind, key string) []byte { return g.stored.Table.Get(kind, key) }
+
+// Applied is the entry to which the committed table has come here.
+func (g *Group) Applied() uint64 { return g.stored.Applied }
+
+// Heard is when a member last answered this one, which leads; the beginning of the lead for
+// those that have not.
+func (g *Group) Heard(id MemberID) time.Time { return g.lead.contact[id] }
+
+// CanLead reports whether a voter has nearly all of the log, so that the lead can be handed to
+// it without a wait. Only who leads knows that.
+func (g *Group) CanLead(id MemberID) bool {
+	return g.isLeader() && slices.Contains(g.stored.Conf.Voters, id) && g.allNear([]MemberID{id})
+}
 
 // Check reports a broken invariant, or nil.
 func (g *Group) Check() error {

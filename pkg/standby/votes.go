@@ -66,10 +66,16 @@ func (g *Group) spread() time.Duration {
 
 // campaignAlone lets the only voter of a group lead without waiting: there is nobody to hear.
 func (g *Group) campaignAlone() {
-	conf := g.stored.Conf
-	if len(conf.Outgoing) == 0 && slices.Equal(conf.Voters, []MemberID{g.cfg.ID}) {
+	if g.isAlone() {
 		g.votes.campaign = g.now
 	}
+}
+
+// isAlone reports whether this member is its whole group.
+func (g *Group) isAlone() bool {
+	conf := g.stored.Conf
+	return len(conf.Outgoing)+len(conf.Learners) == 0 &&
+		slices.Equal(conf.Voters, []MemberID{g.cfg.ID})
 }
 
 // campaignIfDue asks for votes when no leader was heard for long enough. Campaigning is a vote

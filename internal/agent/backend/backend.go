@@ -165,6 +165,9 @@ func refView(ref data.Ref) view.DataRef {
 
 // GetData opens stored data: a file's bytes or a directory's tar stream.
 func (b *Backend) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	if err := b.agent.Bring(ctx, cid); err != nil {
+		return view.DataRef{}, nil, userError(err)
+	}
 	ref, err := b.StatData(ctx, cid)
 	if err != nil {
 		return ref, nil, err

@@ -67,17 +67,16 @@ type Limits struct {
 // Topic is the domain's topic: what this site says there, and the check of what others
 // say. It is safe for concurrent use.
 type Topic struct {
-	cfg   Config
-	topic *pubsub.Topic
-	sub   *pubsub.Subscription
-	peers *pubsub.TopicEventHandler
+	cfg    Config
+	own    channel    // what submitters say
+	behalf channel    // what is said on behalf of owners
+	hand   sync.Mutex // held while OnMessage runs
 
 	sent    atomic.Uint64 // envelopes of this incarnation
 	waiting atomic.Int64  // messages received and not handled
 	bytes   atomic.Int64  // bytes of them
 
 	mu      sync.Mutex
-	on      map[peer.ID]bool // peers known to be on the topic
 	replays *protocol.ReplayWindow
 	now     time.Time // never decreases
 	rates   *rates
@@ -86,27 +85,23 @@ type Topic struct {
 // Join subscribes to the domain's topic. Nothing is handed on before Run. The topic
 // ends with Close, or when ctx does.
 func Join(ctx context.Context, cfg Config) (*Topic, error) {
-	name := protocol.Topic(cfg.Domain)
 	g := &Topic{
-		cfg: cfg, on: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
+		cfg: cfg, replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
 		rates: newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
 	}
-	options := g.options(name)
+	names := []string{protocol.Topic(cfg.Domain), protocol.BehalfTopic(cfg.Domain)}
+	options := g.options(names)
 	if !cfg.Unscored {
-		options = append(options, pubsub.WithPeerScore(scores(name)))
+		options = append(options, pubsub.WithPeerScore(scores(names)))
 	}
 	ps, err := pubsub.NewGossipSub(ctx, cfg.Host, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
-	if g.topic, err = ps.Join(name); err != nil {
-		return nil, fmt.Errorf("join topic: %w", err)
-	}
-	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(cfg.Limits.Messages)); err != nil {
-		return nil, fmt.Errorf("subscribe to topic: %w", err)
-	}
-	if g.peers, err = g.topic.EventHandler(); err != nil {
-		return nil, fmt.Errorf("watch topic: %w", err)
+	for i, c := range []*channel{&g.own, &g.behalf} {
+		if err := c.join(ps, names[i], cfg.Limits.Messages); err != nil {
+			return nil, err
+		}
 	}
 	return g, nil
 }
@@ -115,20 +110,22 @@ func Join(ctx context.Context, cfg Config) (*Topic, error) {
 // is called.
 func (g *Topic) Run(ctx context.Context) {
 	var following sync.WaitGroup
-	following.Go(func() { g.follow(ctx) })
-	g.deliver(ctx)
+	for _, c := range []*channel{&g.own, &g.behalf} {
+		following.Go(func() { c.follow(ctx) })
+		following.Go(func() { g.deliver(ctx, c.sub) })
+	}
 	following.Wait()
 }
 
 // options set up gossipsub, except for the scores.
-func (g *Topic) options(topic string) []pubsub.Option {
+func (g *Topic) options(topics []string) []pubsub.Option {
 	return []pubsub.Option{
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign), pubsub.WithNoAuthor(),
 		pubsub.WithMessageIdFn(messageID),
 		pubsub.WithGossipSubParams(meshShape(g.cfg)), pubsub.WithFloodPublish(!g.cfg.Wide),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue), pubsub.WithValidateQueueSize(gossipQueue),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(
-			pubsub.NewAllowlistSubscriptionFilter(topic), maxTopics)),
+			pubsub.NewAllowlistSubscriptionFilter(topics...), maxTopics)),
 		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return g.allows(p) }),
 		pubsub.WithBlacklist(strangers{g}),
 		pubsub.WithRawTracer(dropTracer{g: g}),
@@ -137,34 +134,27 @@ func (g *Topic) options(topic string) []pubsub.Option {
 	}
 }
 
-// follow keeps count of the peers on the topic.
-func (g *Topic) follow(ctx context.Context) {
-	for {
-		event, err := g.peers.NextPeerEvent(ctx)
-		if err != nil {
-			return
-		}
-		g.mu.Lock()
-		if event.Type == pubsub.PeerJoin {
-			g.on[event.Peer] = true
-		} else {
-			delete(g.on, event.Peer)
-		}
-		g.mu.Unlock()
-	}
+// Reaches reports whether gossip goes to the peer directly.
+func (g *Topic) Reaches(id peer.ID) bool { return g.own.reaches(id) }
+
+// Hears reports whether the message, when it is said, goes to the peer directly: what is said on
+// behalf of an owner does not go to one that knows no standbys.
+func (g *Topic) Hears(id peer.ID, message protocol.Message) bool {
+	return g.channelOf(message).reaches(id)
 }
 
-// Reaches reports whether gossip goes to the peer directly.
-func (g *Topic) Reaches(id peer.ID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.on[id]
+// channelOf is where a message is said.
+func (g *Topic) channelOf(message protocol.Message) *channel {
+	if _, is := message.(protocol.OnBehalf); is {
+		return &g.behalf
+	}
+	return &g.own
 }
 
 // Close leaves the topic.
 func (g *Topic) Close() {
-	g.peers.Cancel()
-	g.sub.Cancel()
+	g.own.close()
+	g.behalf.close()
 }
 
 // messageID makes the same envelope the same message, no matter which peer brings it.
@@ -186,20 +176,23 @@ func meshShape(c Config) pubsub.GossipSubParams {
 }
 
 // scores rate peers by what they pass on (protocol.md, "Hardening").
-func scores(topic string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
+func scores(topics []string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThresholds) {
 	slow := pubsub.ScoreParameterDecay(10 * time.Minute)
 	params := &pubsub.PeerScoreParams{
-		Topics: map[string]*pubsub.TopicScoreParams{topic: {
+		Topics:                 make(map[string]*pubsub.TopicScoreParams, len(topics)),
+		AppSpecificScore:       func(peer.ID) float64 { return 0 },
+		BehaviourPenaltyWeight: -5, BehaviourPenaltyThreshold: 6, BehaviourPenaltyDecay: slow,
+		DecayInterval: pubsub.DefaultDecayInterval, DecayToZero: pubsub.DefaultDecayToZero,
+		RetainScore: 10 * time.Minute,
+	}
+	for _, topic := range topics {
+		params.Topics[topic] = &pubsub.TopicScoreParams{
 			TopicWeight:      1,
 			TimeInMeshWeight: 0.01, TimeInMeshQuantum: time.Second, TimeInMeshCap: 300,
 			FirstMessageDeliveriesWeight: 0.5, FirstMessageDeliveriesCap: 50,
 			FirstMessageDeliveriesDecay:    pubsub.ScoreParameterDecay(time.Minute),
 			InvalidMessageDeliveriesWeight: -10, InvalidMessageDeliveriesDecay: slow,
-		}},
-		AppSpecificScore:       func(peer.ID) float64 { return 0 },
-		BehaviourPenaltyWeight: -5, BehaviourPenaltyThreshold: 6, BehaviourPenaltyDecay: slow,
-		DecayInterval: pubsub.DefaultDecayInterval, DecayToZero: pubsub.DefaultDecayToZero,
-		RetainScore: 10 * time.Minute,
+		}
 	}
 	return params, &pubsub.PeerScoreThresholds{
 		GossipThreshold: -50, PublishThreshold: -100, GraylistThreshold: -200,
@@ -216,7 +209,7 @@ func (g *Topic) Say(message protocol.Message) error {
 		return err
 	}
 	// Without waiting for peers Publish only hands the message over.
-	return g.topic.Publish(context.Background(), raw)
+	return g.channelOf(message).topic.Publish(context.Background(), raw)
 }
 
 // seal puts the message into a signed envelope. Sequences grow over restarts,
@@ -245,9 +238,12 @@ func (g *Topic) seal(message protocol.Message) ([]byte, error) {
 }
 
 // speaker is the site in whose name a gossiped message speaks; ok is false for
-// messages that do not belong there.
+// messages that do not belong there. Who may speak on behalf of an owner is not asked here.
 func speaker(message protocol.Message) (site grid.SiteID, ok bool) {
 	switch m := message.(type) {
+	case protocol.OnBehalf:
+		site, ok = speaker(m.Message)
+		return site, ok && site == m.Owner
 	case protocol.Announce:
 		return m.Submitter, true
 	case protocol.Reannounce:
@@ -262,6 +258,9 @@ func speaker(message protocol.Message) (site grid.SiteID, ok bool) {
 // validity is the time for which the message matters.
 func validity(message protocol.Message) time.Duration {
 	ttl := clearValidity
+	if on, is := message.(protocol.OnBehalf); is {
+		message = on.Message
+	}
 	switch m := message.(type) {
 	case protocol.Announce:
 		ttl = m.TTL
@@ -272,9 +271,9 @@ func validity(message protocol.Message) time.Duration {
 }
 
 // deliver hands checked messages on, one after the other.
-func (g *Topic) deliver(ctx context.Context) {
+func (g *Topic) deliver(ctx context.Context, sub *pubsub.Subscription) {
 	for {
-		raw, err := g.sub.Next(ctx)
+		raw, err := sub.Next(ctx)
 		if err != nil {
 			return
 		}
@@ -284,7 +283,9 @@ func (g *Topic) deliver(ctx context.Context) {
 			continue
 		}
 		g.cfg.Counts.Inc(wire.CountIn, wire.NameOf(s.message))
+		g.hand.Lock()
 		g.cfg.OnMessage(s.by, s.message)
+		g.hand.Unlock()
 	}
 }
 

@@ -135,7 +135,12 @@ func (f forge) announce(i int) []byte {
 }
 
 func gossiped(data []byte, from peer.ID) *pubsub.Message {
-	return &pubsub.Message{Message: &pb.Message{Data: data}, ReceivedFrom: from}
+	return on(protocol.Topic("lab"), data, from)
+}
+
+// on is what a peer passes on on a topic.
+func on(topic string, data []byte, from peer.ID) *pubsub.Message {
+	return &pubsub.Message{Message: &pb.Message{Data: data, Topic: &topic}, ReceivedFrom: from}
 }
 
 func TestEveryBadEnvelopeHasItsVerdict(t *testing.T) {

@@ -210,7 +210,7 @@ func TestLiarsAreLeftOut(t *testing.T) {
 // The scores in full. A peer gets up to 3 for five minutes in the mesh and up to 25 for the first
 // word of fifty messages; each bad message costs as the square of their number.
 func TestScoresInFull(t *testing.T) {
-	params, limits := scores("topic")
+	params, limits := scores([]string{"topic"})
 	slow := pubsub.ScoreParameterDecay(10 * time.Minute)
 	want := &pubsub.PeerScoreParams{
 		Topics: map[string]*pubsub.TopicScoreParams{"topic": {

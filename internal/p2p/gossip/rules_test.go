@@ -107,34 +107,6 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// The names are checked with the key that each holds; what holds none is nobody's.
-func TestWhoseSignature(t *testing.T) {
-	signer, other := newForge(t), newForge(t)
-	signed := []byte("words")
-	signature, err := signer.key.Sign(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name string
-		by   grid.SiteID
-		text string
-		want bool
-	}{
-		{"its own", signer.site, "words", true},
-		{"another's", other.site, "words", false},
-		{"of other words", signer.site, "word", false},
-		{"of no site", "nobody", "words", false},
-		{
-			"of a name that holds no key", "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N", "words", false,
-		},
-	} {
-		if got := verified(c.by, []byte(c.text), signature); got != c.want {
-			t.Errorf("%s: %t, want %t", c.name, got, c.want)
-		}
-	}
-}
-
 // So many submitters are watched at a time. One that was silent until it has all its tokens
 // again makes room, which is looked for once a second at most.
 func TestRoomForAnotherSubmitter(t *testing.T) {
@@ -215,7 +187,7 @@ func TestTheShapeOfTheMesh(t *testing.T) {
 
 // What libp2p asks of the scores holds, and misdeeds outweigh all that a peer can earn.
 func TestScores(t *testing.T) {
-	params, limits := scores("topic")
+	params, limits := scores([]string{"topic"})
 	topic := params.Topics["topic"]
 	most := topic.TopicWeight * (topic.TimeInMeshWeight*topic.TimeInMeshCap +
 		topic.FirstMessageDeliveriesWeight*topic.FirstMessageDeliveriesCap)

@@ -41,7 +41,7 @@ func (g *Topic) check(
 		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
 			return g.invalid(cause, result)
 		}
-		if !verified(e.Signer, signed, signature) {
+		if !wire.SignedBy(e.Signer, signed, signature) {
 			return g.reject(causeSignature)
 		}
 		if cause, result := g.checkTimely(e, from); result != pubsub.ValidationAccept {
@@ -52,7 +52,7 @@ func (g *Topic) check(
 	if err != nil {
 		return g.reject(wire.CauseOf(err))
 	}
-	if site, ok := speaker(message); !ok || site != e.Signer {
+	if !g.belongs(message, e.Signer, raw.GetTopic()) {
 		return g.reject(wire.CauseFormat)
 	}
 	if !own {
@@ -62,6 +62,17 @@ func (g *Topic) check(
 	}
 	raw.ValidatorData = said{by: e.Signer, message: message}
 	return g.reserve(len(raw.GetData()))
+}
+
+// belongs reports whether the signer may say the message on the topic: submitters what is their
+// own on the one, and everybody what is said on behalf of an owner on the other. By which right
+// they say it only those can tell who know the owner's group.
+func (g *Topic) belongs(message protocol.Message, signer grid.SiteID, topic string) bool {
+	site, ok := speaker(message)
+	if _, behalf := message.(protocol.OnBehalf); behalf {
+		return ok && topic == protocol.BehalfTopic(g.cfg.Domain)
+	}
+	return ok && site == signer && topic == protocol.Topic(g.cfg.Domain)
 }
 
 // said is a checked message on its way to the handler.
@@ -136,21 +147,6 @@ func (g *Topic) count(e protocol.Envelope, size int) (cause string) {
 	default:
 		return ""
 	}
-}
-
-// verified reports whether the envelope was signed by the site it names. A peer ID
-// of an ed25519 key holds the key.
-func verified(signer grid.SiteID, signed, signature []byte) bool {
-	id, err := wire.PeerOf(signer)
-	if err != nil {
-		return false
-	}
-	key, err := id.ExtractPublicKey()
-	if err != nil {
-		return false
-	}
-	ok, err := key.Verify(signed, signature)
-	return ok && err == nil
 }
 
 // reserve claims queue space for a message on its way to the handler.

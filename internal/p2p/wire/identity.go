@@ -111,3 +111,18 @@ func PeerOf(site grid.SiteID) (peer.ID, error) {
 	}
 	return id, nil
 }
+
+// SignedBy reports whether the site's key has signed the text. A peer ID of an ed25519 key holds
+// the key.
+func SignedBy(site grid.SiteID, text, signature []byte) bool {
+	id, err := PeerOf(site)
+	if err != nil {
+		return false
+	}
+	key, err := id.ExtractPublicKey()
+	if err != nil {
+		return false
+	}
+	ok, err := key.Verify(text, signature)
+	return ok && err == nil
+}

@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 func TestTheIdentityIsKeptAndKeptSecret(t *testing.T) {
@@ -38,4 +41,43 @@ func TestTheIdentityIsKeptAndKeptSecret(t *testing.T) {
 	if _, err := LoadIdentity(file); err == nil {
 		t.Error("a file that is no key is accepted")
 	}
+}
+
+// A signature is a site's own, of one text, or it is none.
+func TestWhoHasSigned(t *testing.T) {
+	site, other := newSite(t), newSite(t)
+	text := []byte("who may act")
+	signature, err := site.Key().Sign(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Clone(signature)
+	bad[0]++
+	for name, c := range map[string]struct {
+		by              grid.SiteID
+		text, signature []byte
+		want            bool
+	}{
+		"its own":        {site.Site(), text, signature, true},
+		"another's":      {other.Site(), text, signature, false},
+		"another text":   {site.Site(), []byte("who may act now"), signature, false},
+		"changed":        {site.Site(), text, bad, false},
+		"none":           {site.Site(), text, nil, false},
+		"no site":        {"nobody", text, signature, false},
+		"a site of none": {"", text, signature, false},
+		"without a key":  {"QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N", text, signature, false},
+	} {
+		if got := SignedBy(c.by, c.text, c.signature); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func newSite(t *testing.T) Identity {
+	t.Helper()
+	id, err := NewIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }

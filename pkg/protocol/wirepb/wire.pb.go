@@ -67,7 +67,17 @@ type Wire struct {
 	//	*Wire_Held
 	//	*Wire_Move
 	//	*Wire_Movable
-	Body          isWire_Body `protobuf_oneof:"body"`
+	//	*Wire_Group
+	//	*Wire_StandbyAsk
+	//	*Wire_StandbyAnswer
+	//	*Wire_StandbyNews
+	//	*Wire_Rejoin
+	//	*Wire_Keep
+	//	*Wire_Kept
+	Body isWire_Body `protobuf_oneof:"body"`
+	// What is said on behalf of an owner. A site that does not know the field takes the body for
+	// the sender's own word, which it is not to say, and refuses it.
+	Behalf        *Behalf `protobuf:"bytes,100,opt,name=behalf,proto3" json:"behalf,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +396,76 @@ func (x *Wire) GetMovable() *Movable {
 	return nil
 }
 
+func (x *Wire) GetGroup() *Group {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Group); ok {
+			return x.Group
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetStandbyAsk() *StandbyAsk {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_StandbyAsk); ok {
+			return x.StandbyAsk
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetStandbyAnswer() *StandbyAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_StandbyAnswer); ok {
+			return x.StandbyAnswer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetStandbyNews() *StandbyNews {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_StandbyNews); ok {
+			return x.StandbyNews
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetRejoin() *Rejoin {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Rejoin); ok {
+			return x.Rejoin
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetKeep() *Keep {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Keep); ok {
+			return x.Keep
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetKept() *Kept {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Kept); ok {
+			return x.Kept
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBehalf() *Behalf {
+	if x != nil {
+		return x.Behalf
+	}
+	return nil
+}
+
 type isWire_Body interface {
 	isWire_Body()
 }
@@ -510,6 +590,34 @@ type Wire_Movable struct {
 	Movable *Movable `protobuf:"bytes,33,opt,name=movable,proto3,oneof"`
 }
 
+type Wire_Group struct {
+	Group *Group `protobuf:"bytes,60,opt,name=group,proto3,oneof"`
+}
+
+type Wire_StandbyAsk struct {
+	StandbyAsk *StandbyAsk `protobuf:"bytes,61,opt,name=standby_ask,json=standbyAsk,proto3,oneof"`
+}
+
+type Wire_StandbyAnswer struct {
+	StandbyAnswer *StandbyAnswer `protobuf:"bytes,62,opt,name=standby_answer,json=standbyAnswer,proto3,oneof"`
+}
+
+type Wire_StandbyNews struct {
+	StandbyNews *StandbyNews `protobuf:"bytes,63,opt,name=standby_news,json=standbyNews,proto3,oneof"`
+}
+
+type Wire_Rejoin struct {
+	Rejoin *Rejoin `protobuf:"bytes,64,opt,name=rejoin,proto3,oneof"`
+}
+
+type Wire_Keep struct {
+	Keep *Keep `protobuf:"bytes,65,opt,name=keep,proto3,oneof"`
+}
+
+type Wire_Kept struct {
+	Kept *Kept `protobuf:"bytes,66,opt,name=kept,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -569,6 +677,20 @@ func (*Wire_Held) isWire_Body() {}
 func (*Wire_Move) isWire_Body() {}
 
 func (*Wire_Movable) isWire_Body() {}
+
+func (*Wire_Group) isWire_Body() {}
+
+func (*Wire_StandbyAsk) isWire_Body() {}
+
+func (*Wire_StandbyAnswer) isWire_Body() {}
+
+func (*Wire_StandbyNews) isWire_Body() {}
+
+func (*Wire_Rejoin) isWire_Body() {}
+
+func (*Wire_Keep) isWire_Body() {}
+
+func (*Wire_Kept) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -4773,11 +4895,699 @@ func (x *Checked) GetText() string {
 	return ""
 }
 
+type Behalf struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Behalf) Reset() {
+	*x = Behalf{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Behalf) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Behalf) ProtoMessage() {}
+
+func (x *Behalf) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Behalf.ProtoReflect.Descriptor instead.
+func (*Behalf) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *Behalf) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Behalf) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Behalf) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+// Certificate is a statement of an owner's key. The signature is over the bytes of signed, which
+// are an encoded SignedCertificate, as they are.
+type Certificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signed        []byte                 `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Certificate) Reset() {
+	*x = Certificate{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Certificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Certificate) ProtoMessage() {}
+
+func (x *Certificate) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
+func (*Certificate) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *Certificate) GetSigned() []byte {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *Certificate) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// SignedCertificate is the content of Certificate.signed. The context keeps a signature from
+// being taken for one that the same key made for another purpose.
+type SignedCertificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       string                 `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Members       []*CertMember          `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedCertificate) Reset() {
+	*x = SignedCertificate{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedCertificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedCertificate) ProtoMessage() {}
+
+func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedCertificate.ProtoReflect.Descriptor instead.
+func (*SignedCertificate) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *SignedCertificate) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *SignedCertificate) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SignedCertificate) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *SignedCertificate) GetMembers() []*CertMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type CertMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Site          string                 `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CertMember) Reset() {
+	*x = CertMember{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CertMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CertMember) ProtoMessage() {}
+
+func (x *CertMember) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertMember.ProtoReflect.Descriptor instead.
+func (*CertMember) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *CertMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *CertMember) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+type Group struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint64                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	Message       uint64                 `protobuf:"varint,4,opt,name=message,proto3" json:"message,omitempty"`
+	Part          uint32                 `protobuf:"varint,5,opt,name=part,proto3" json:"part,omitempty"`
+	Parts         uint32                 `protobuf:"varint,6,opt,name=parts,proto3" json:"parts,omitempty"`
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Group) Reset() {
+	*x = Group{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Group) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Group) ProtoMessage() {}
+
+func (x *Group) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Group.ProtoReflect.Descriptor instead.
+func (*Group) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *Group) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Group) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Group) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Group) GetMessage() uint64 {
+	if x != nil {
+		return x.Message
+	}
+	return 0
+}
+
+func (x *Group) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *Group) GetParts() uint32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *Group) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type StandbyAsk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Facts         int64                  `protobuf:"varint,2,opt,name=facts,proto3" json:"facts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StandbyAsk) Reset() {
+	*x = StandbyAsk{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StandbyAsk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StandbyAsk) ProtoMessage() {}
+
+func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StandbyAsk.ProtoReflect.Descriptor instead.
+func (*StandbyAsk) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *StandbyAsk) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *StandbyAsk) GetFacts() int64 {
+	if x != nil {
+		return x.Facts
+	}
+	return 0
+}
+
+type StandbyAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Accept        bool                   `protobuf:"varint,1,opt,name=accept,proto3" json:"accept,omitempty"`
+	Member        uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StandbyAnswer) Reset() {
+	*x = StandbyAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StandbyAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StandbyAnswer) ProtoMessage() {}
+
+func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StandbyAnswer.ProtoReflect.Descriptor instead.
+func (*StandbyAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *StandbyAnswer) GetAccept() bool {
+	if x != nil {
+		return x.Accept
+	}
+	return false
+}
+
+func (x *StandbyAnswer) GetMember() uint64 {
+	if x != nil {
+		return x.Member
+	}
+	return 0
+}
+
+func (x *StandbyAnswer) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *StandbyAnswer) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+type StandbyNews struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Acting        string                 `protobuf:"bytes,3,opt,name=acting,proto3" json:"acting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StandbyNews) Reset() {
+	*x = StandbyNews{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StandbyNews) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StandbyNews) ProtoMessage() {}
+
+func (x *StandbyNews) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
+func (*StandbyNews) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *StandbyNews) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *StandbyNews) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *StandbyNews) GetActing() string {
+	if x != nil {
+		return x.Acting
+	}
+	return ""
+}
+
+type Rejoin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rejoin) Reset() {
+	*x = Rejoin{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rejoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rejoin) ProtoMessage() {}
+
+func (x *Rejoin) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
+func (*Rejoin) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *Rejoin) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+type Keep struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Job           string                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Cids          []string               `protobuf:"bytes,3,rep,name=cids,proto3" json:"cids,omitempty"`
+	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`
+	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Keep) Reset() {
+	*x = Keep{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Keep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Keep) ProtoMessage() {}
+
+func (x *Keep) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Keep.ProtoReflect.Descriptor instead.
+func (*Keep) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *Keep) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Keep) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *Keep) GetCids() []string {
+	if x != nil {
+		return x.Cids
+	}
+	return nil
+}
+
+func (x *Keep) GetRelease() bool {
+	if x != nil {
+		return x.Release
+	}
+	return false
+}
+
+func (x *Keep) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type Kept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *Kept) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Kept) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Kept) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xa2\f\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xbc\x0f\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -4814,7 +5624,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
 	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x12'\n" +
 	"\x04move\x18  \x01(\v2\x11.mrs.wire.v1.MoveH\x00R\x04move\x120\n" +
-	"\amovable\x18! \x01(\v2\x14.mrs.wire.v1.MovableH\x00R\amovableB\x06\n" +
+	"\amovable\x18! \x01(\v2\x14.mrs.wire.v1.MovableH\x00R\amovable\x12*\n" +
+	"\x05group\x18< \x01(\v2\x12.mrs.wire.v1.GroupH\x00R\x05group\x12:\n" +
+	"\vstandby_ask\x18= \x01(\v2\x17.mrs.wire.v1.StandbyAskH\x00R\n" +
+	"standbyAsk\x12C\n" +
+	"\x0estandby_answer\x18> \x01(\v2\x1a.mrs.wire.v1.StandbyAnswerH\x00R\rstandbyAnswer\x12=\n" +
+	"\fstandby_news\x18? \x01(\v2\x18.mrs.wire.v1.StandbyNewsH\x00R\vstandbyNews\x12-\n" +
+	"\x06rejoin\x18@ \x01(\v2\x13.mrs.wire.v1.RejoinH\x00R\x06rejoin\x12'\n" +
+	"\x04keep\x18A \x01(\v2\x11.mrs.wire.v1.KeepH\x00R\x04keep\x12'\n" +
+	"\x04kept\x18B \x01(\v2\x11.mrs.wire.v1.KeptH\x00R\x04kept\x12+\n" +
+	"\x06behalf\x18d \x01(\v2\x13.mrs.wire.v1.BehalfR\x06behalfB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -5177,7 +5996,56 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aarrived\x18\x02 \x01(\bR\aarrived\x12\x1a\n" +
 	"\bdistance\x18\x03 \x01(\x01R\bdistance\x12\x17\n" +
 	"\atook_ns\x18\x04 \x01(\x03R\x06tookNs\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04textB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\x04text\x18\x05 \x01(\tR\x04text\"T\n" +
+	"\x06Behalf\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12 \n" +
+	"\vcertificate\x18\x03 \x01(\fR\vcertificate\"C\n" +
+	"\vCertificate\x12\x16\n" +
+	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"\x8c\x01\n" +
+	"\x11SignedCertificate\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\tR\acontext\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x121\n" +
+	"\amembers\x18\x04 \x03(\v2\x17.mrs.wire.v1.CertMemberR\amembers\"0\n" +
+	"\n" +
+	"CertMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\"\x99\x01\n" +
+	"\x05Group\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x04R\x02to\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\x04R\amessage\x12\x12\n" +
+	"\x04part\x18\x05 \x01(\rR\x04part\x12\x14\n" +
+	"\x05parts\x18\x06 \x01(\rR\x05parts\x12\x12\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"8\n" +
+	"\n" +
+	"StandbyAsk\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05facts\x18\x02 \x01(\x03R\x05facts\"m\n" +
+	"\rStandbyAnswer\x12\x16\n" +
+	"\x06accept\x18\x01 \x01(\bR\x06accept\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"[\n" +
+	"\vStandbyNews\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06acting\x18\x03 \x01(\tR\x06acting\"*\n" +
+	"\x06Rejoin\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"t\n" +
+	"\x04Keep\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
+	"\x04cids\x18\x03 \x03(\tR\x04cids\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\"N\n" +
+	"\x04Kept\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblemB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -5192,67 +6060,78 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
-		(*Wire)(nil),             // 0: mrs.wire.v1.Wire
-		(*Envelope)(nil),         // 1: mrs.wire.v1.Envelope
-		(*Signed)(nil),           // 2: mrs.wire.v1.Signed
-		(*Resources)(nil),        // 3: mrs.wire.v1.Resources
-		(*Capability)(nil),       // 4: mrs.wire.v1.Capability
-		(*Weights)(nil),          // 5: mrs.wire.v1.Weights
-		(*Axis)(nil),             // 6: mrs.wire.v1.Axis
-		(*Coordinate)(nil),       // 7: mrs.wire.v1.Coordinate
-		(*Window)(nil),           // 8: mrs.wire.v1.Window
-		(*DataSource)(nil),       // 9: mrs.wire.v1.DataSource
-		(*Requirement)(nil),      // 10: mrs.wire.v1.Requirement
-		(*Input)(nil),            // 11: mrs.wire.v1.Input
-		(*Output)(nil),           // 12: mrs.wire.v1.Output
-		(*EnvVar)(nil),           // 13: mrs.wire.v1.EnvVar
-		(*Spec)(nil),             // 14: mrs.wire.v1.Spec
-		(*Saving)(nil),           // 15: mrs.wire.v1.Saving
-		(*Item)(nil),             // 16: mrs.wire.v1.Item
-		(*Parts)(nil),            // 17: mrs.wire.v1.Parts
-		(*Offer)(nil),            // 18: mrs.wire.v1.Offer
-		(*Refusal)(nil),          // 19: mrs.wire.v1.Refusal
-		(*Attempt)(nil),          // 20: mrs.wire.v1.Attempt
-		(*Produced)(nil),         // 21: mrs.wire.v1.Produced
-		(*Exit)(nil),             // 22: mrs.wire.v1.Exit
-		(*Hello)(nil),            // 23: mrs.wire.v1.Hello
-		(*Run)(nil),              // 24: mrs.wire.v1.Run
-		(*Announce)(nil),         // 25: mrs.wire.v1.Announce
-		(*Reannounce)(nil),       // 26: mrs.wire.v1.Reannounce
-		(*NeedRequirements)(nil), // 27: mrs.wire.v1.NeedRequirements
-		(*Requirements)(nil),     // 28: mrs.wire.v1.Requirements
-		(*Bid)(nil),              // 29: mrs.wire.v1.Bid
-		(*Refuse)(nil),           // 30: mrs.wire.v1.Refuse
-		(*Vacancy)(nil),          // 31: mrs.wire.v1.Vacancy
-		(*Checkpoint)(nil),       // 32: mrs.wire.v1.Checkpoint
-		(*AwardedTask)(nil),      // 33: mrs.wire.v1.AwardedTask
-		(*Award)(nil),            // 34: mrs.wire.v1.Award
-		(*HoldOffer)(nil),        // 35: mrs.wire.v1.HoldOffer
-		(*MayStart)(nil),         // 36: mrs.wire.v1.MayStart
-		(*Accepted)(nil),         // 37: mrs.wire.v1.Accepted
-		(*Declined)(nil),         // 38: mrs.wire.v1.Declined
-		(*Clear)(nil),            // 39: mrs.wire.v1.Clear
-		(*Renew)(nil),            // 40: mrs.wire.v1.Renew
-		(*Listing)(nil),          // 41: mrs.wire.v1.Listing
-		(*Lease)(nil),            // 42: mrs.wire.v1.Lease
-		(*Fence)(nil),            // 43: mrs.wire.v1.Fence
-		(*Cancel)(nil),           // 44: mrs.wire.v1.Cancel
-		(*Progress)(nil),         // 45: mrs.wire.v1.Progress
-		(*Exited)(nil),           // 46: mrs.wire.v1.Exited
-		(*ExitAck)(nil),          // 47: mrs.wire.v1.ExitAck
-		(*Checkpointed)(nil),     // 48: mrs.wire.v1.Checkpointed
-		(*Held)(nil),             // 49: mrs.wire.v1.Held
-		(*Move)(nil),             // 50: mrs.wire.v1.Move
-		(*Movable)(nil),          // 51: mrs.wire.v1.Movable
-		(*MemberRecord)(nil),     // 52: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),     // 53: mrs.wire.v1.SignedMember
-		(*Roster)(nil),           // 54: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),      // 55: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),       // 56: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),            // 57: mrs.wire.v1.Check
-		(*Checked)(nil),          // 58: mrs.wire.v1.Checked
+		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
+		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
+		(*Signed)(nil),            // 2: mrs.wire.v1.Signed
+		(*Resources)(nil),         // 3: mrs.wire.v1.Resources
+		(*Capability)(nil),        // 4: mrs.wire.v1.Capability
+		(*Weights)(nil),           // 5: mrs.wire.v1.Weights
+		(*Axis)(nil),              // 6: mrs.wire.v1.Axis
+		(*Coordinate)(nil),        // 7: mrs.wire.v1.Coordinate
+		(*Window)(nil),            // 8: mrs.wire.v1.Window
+		(*DataSource)(nil),        // 9: mrs.wire.v1.DataSource
+		(*Requirement)(nil),       // 10: mrs.wire.v1.Requirement
+		(*Input)(nil),             // 11: mrs.wire.v1.Input
+		(*Output)(nil),            // 12: mrs.wire.v1.Output
+		(*EnvVar)(nil),            // 13: mrs.wire.v1.EnvVar
+		(*Spec)(nil),              // 14: mrs.wire.v1.Spec
+		(*Saving)(nil),            // 15: mrs.wire.v1.Saving
+		(*Item)(nil),              // 16: mrs.wire.v1.Item
+		(*Parts)(nil),             // 17: mrs.wire.v1.Parts
+		(*Offer)(nil),             // 18: mrs.wire.v1.Offer
+		(*Refusal)(nil),           // 19: mrs.wire.v1.Refusal
+		(*Attempt)(nil),           // 20: mrs.wire.v1.Attempt
+		(*Produced)(nil),          // 21: mrs.wire.v1.Produced
+		(*Exit)(nil),              // 22: mrs.wire.v1.Exit
+		(*Hello)(nil),             // 23: mrs.wire.v1.Hello
+		(*Run)(nil),               // 24: mrs.wire.v1.Run
+		(*Announce)(nil),          // 25: mrs.wire.v1.Announce
+		(*Reannounce)(nil),        // 26: mrs.wire.v1.Reannounce
+		(*NeedRequirements)(nil),  // 27: mrs.wire.v1.NeedRequirements
+		(*Requirements)(nil),      // 28: mrs.wire.v1.Requirements
+		(*Bid)(nil),               // 29: mrs.wire.v1.Bid
+		(*Refuse)(nil),            // 30: mrs.wire.v1.Refuse
+		(*Vacancy)(nil),           // 31: mrs.wire.v1.Vacancy
+		(*Checkpoint)(nil),        // 32: mrs.wire.v1.Checkpoint
+		(*AwardedTask)(nil),       // 33: mrs.wire.v1.AwardedTask
+		(*Award)(nil),             // 34: mrs.wire.v1.Award
+		(*HoldOffer)(nil),         // 35: mrs.wire.v1.HoldOffer
+		(*MayStart)(nil),          // 36: mrs.wire.v1.MayStart
+		(*Accepted)(nil),          // 37: mrs.wire.v1.Accepted
+		(*Declined)(nil),          // 38: mrs.wire.v1.Declined
+		(*Clear)(nil),             // 39: mrs.wire.v1.Clear
+		(*Renew)(nil),             // 40: mrs.wire.v1.Renew
+		(*Listing)(nil),           // 41: mrs.wire.v1.Listing
+		(*Lease)(nil),             // 42: mrs.wire.v1.Lease
+		(*Fence)(nil),             // 43: mrs.wire.v1.Fence
+		(*Cancel)(nil),            // 44: mrs.wire.v1.Cancel
+		(*Progress)(nil),          // 45: mrs.wire.v1.Progress
+		(*Exited)(nil),            // 46: mrs.wire.v1.Exited
+		(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
+		(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
+		(*Held)(nil),              // 49: mrs.wire.v1.Held
+		(*Move)(nil),              // 50: mrs.wire.v1.Move
+		(*Movable)(nil),           // 51: mrs.wire.v1.Movable
+		(*MemberRecord)(nil),      // 52: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),      // 53: mrs.wire.v1.SignedMember
+		(*Roster)(nil),            // 54: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 55: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 56: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 57: mrs.wire.v1.Check
+		(*Checked)(nil),           // 58: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 59: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 60: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 61: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 62: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 63: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 64: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 65: mrs.wire.v1.StandbyAnswer
+		(*StandbyNews)(nil),       // 66: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 67: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 68: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 69: mrs.wire.v1.Kept
 	}
 )
 
@@ -5287,66 +6166,75 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
 	50, // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
 	51, // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
-	3,  // 30: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 31: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 32: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 33: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 34: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 35: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 36: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 37: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 38: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 39: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 40: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 41: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 42: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 43: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 44: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 45: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 46: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 47: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 48: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 49: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 50: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 51: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 52: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 53: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 54: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 55: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 56: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 57: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 58: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 59: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 60: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 61: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 62: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 63: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 64: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 65: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 66: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 67: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 68: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 69: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 70: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 71: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 72: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 73: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 74: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 75: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 76: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 77: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 78: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 79: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 80: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 81: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 82: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	52, // 83: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	52, // 84: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	63, // 30: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	64, // 31: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	65, // 32: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	66, // 33: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	67, // 34: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	68, // 35: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	69, // 36: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	59, // 37: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,  // 38: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 39: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 40: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 41: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 42: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 43: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 44: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 45: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 46: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 47: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 48: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 49: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 50: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 51: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 52: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 53: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 54: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 55: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 56: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 57: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 58: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 59: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 60: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 61: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 62: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 63: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 64: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 65: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 66: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 67: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 68: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 69: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 70: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 71: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 72: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 73: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 74: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 75: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 76: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 77: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 78: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 79: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 80: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 81: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 82: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 83: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 84: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 85: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 86: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 87: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 88: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 89: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 90: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	52, // 91: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	52, // 92: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	62, // 93: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	94, // [94:94] is the sub-list for method output_type
+	94, // [94:94] is the sub-list for method input_type
+	94, // [94:94] is the sub-list for extension type_name
+	94, // [94:94] is the sub-list for extension extendee
+	0,  // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -5385,6 +6273,13 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Held)(nil),
 		(*Wire_Move)(nil),
 		(*Wire_Movable)(nil),
+		(*Wire_Group)(nil),
+		(*Wire_StandbyAsk)(nil),
+		(*Wire_StandbyAnswer)(nil),
+		(*Wire_StandbyNews)(nil),
+		(*Wire_Rejoin)(nil),
+		(*Wire_Keep)(nil),
+		(*Wire_Kept)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
@@ -5397,7 +6292,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   59,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

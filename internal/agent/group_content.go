@@ -1,0 +1,371 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// content is what the jobs of a group need beside their facts: inputs, modules, results,
+// checkpoints. Who acts has all of it and asks the other members to keep it as well. What a site
+// has computed counts when one more member has it (rule 17).
+type content struct {
+	jobs    map[grid.JobID]map[grid.CID]bool // wanted, where this agent acts
+	held    map[grid.JobID]bool              // of which something is pinned here
+	kept    map[grid.SiteID]map[grid.CID]bool
+	refused map[grid.SiteID]map[grid.CID]time.Time
+	asked   map[uint64]keeping
+	number  uint64
+}
+
+// keeping is a Keep that was sent.
+type keeping struct {
+	site grid.SiteID
+	cids []grid.CID
+	at   time.Time
+	done func(problem string) // when it is answered; nil: nobody waits
+}
+
+// Pauses and bounds of keeping.
+const (
+	keepWithin = 10 * time.Second // a Keep that is not answered by then is sent again
+	keepAgain  = 10 * time.Minute // a member that could not keep something is asked again
+	keepRounds = 16               // questions to one member at a time
+)
+
+func newContent() content {
+	return content{
+		jobs: map[grid.JobID]map[grid.CID]bool{}, held: map[grid.JobID]bool{},
+		kept:    map[grid.SiteID]map[grid.CID]bool{},
+		refused: map[grid.SiteID]map[grid.CID]time.Time{}, asked: map[uint64]keeping{},
+	}
+}
+
+func jobOwner(id grid.JobID) string { return "job " + string(id) }
+
+// pinTable pins what is here of the jobs that the group's table has.
+func (g *group) pinTable() {
+	m := g.seen()
+	if m == nil {
+		return
+	}
+	for _, id := range m.Jobs() {
+		for _, cid := range m.Data(id) {
+			if g.a.data.Has(cid) {
+				g.content.held[id] = true
+				g.a.pins.hold(jobOwner(id), cid)
+			}
+		}
+	}
+}
+
+// boot notes what the jobs need that are taken up, and fetches what is not here.
+func (c *content) boot(g *group) {
+	m := g.seen()
+	if m == nil {
+		return
+	}
+	for _, id := range m.Jobs() {
+		c.want(g, id, m.Data(id)...)
+	}
+}
+
+// want notes what a job needs, pins it, and fetches what other members have of it.
+func (c *content) want(g *group, id grid.JobID, cids ...grid.CID) {
+	if len(cids) == 0 {
+		return
+	}
+	if c.jobs[id] == nil {
+		c.jobs[id] = map[grid.CID]bool{}
+	}
+	var missing []grid.CID
+	for _, cid := range cids {
+		c.jobs[id][cid] = true
+		if !g.a.data.Has(cid) {
+			missing = append(missing, cid)
+		}
+	}
+	c.held[id] = true
+	g.a.pins.hold(jobOwner(id), cids...)
+	if others := g.others(); len(missing) > 0 && len(others) > 0 {
+		g.a.spawn(func() {
+			for _, cid := range missing {
+				if err := g.fetch(cid, others); err == nil {
+					g.a.pins.hold(jobOwner(id), cid)
+				}
+			}
+		})
+	}
+}
+
+// others are the sites of the other members.
+func (g *group) others() []grid.SiteID {
+	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
+		return s == g.a.mesh.Self()
+	})
+}
+
+func (g *group) fetch(cid grid.CID, from []grid.SiteID) error {
+	ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
+	defer cancel()
+	_, err := g.a.data.Fetch(ctx, cid, from, nil)
+	return err
+}
+
+// discard forgets what only who acts has to know.
+func (c *content) discard(*group) {
+	held := c.held
+	*c = newContent()
+	c.held = held
+}
+
+// hold keeps a submission's data here and at the other members, or lets it go.
+func (c *content) hold(g *group, e step.Hold) {
+	if !e.Release {
+		c.want(g, e.Job, e.CIDs...)
+		c.look(g)
+		return
+	}
+	g.a.pins.release(jobOwner(e.Job))
+	delete(c.jobs, e.Job)
+	delete(c.held, e.Job)
+	for _, site := range g.others() {
+		c.number++
+		g.a.sendQuietly(site, protocol.Keep{
+			Owner: g.owner, Job: e.Job, Release: true, Number: c.number,
+		})
+	}
+}
+
+// collect fetches the outputs of a task; they count when one more member has them.
+func (c *content) collect(g *group, e step.Collect) {
+	g.a.spawn(func() {
+		answer := g.a.collect(e)
+		job := e.Attempt.Task.Job
+		if answer.Problem != "" || len(e.Outputs) == 0 {
+			g.tell(answer)
+			return
+		}
+		g.soon(func() {
+			c.share(g, job, e.Outputs, func(problem string) {
+				answer.Problem, answer.Local = problem, problem != ""
+				g.tell(answer)
+			})
+		})
+	})
+}
+
+// pull fetches a checkpoint; it counts when one more member has it.
+func (c *content) pull(g *group, e step.Pull) {
+	g.a.spawn(func() {
+		answer := g.a.pull(e)
+		if answer.Problem != "" || answer.Reason != grid.ReasonNone {
+			g.tell(answer)
+			return
+		}
+		g.soon(func() {
+			c.share(g, e.Attempt.Task.Job, []grid.CID{answer.CID}, func(problem string) {
+				answer.Problem = problem
+				g.tell(answer)
+			})
+		})
+	})
+}
+
+// share asks the other members to keep what was fetched, and goes on when one of them has
+// it, or none of them can.
+func (c *content) share(g *group, id grid.JobID, cids []grid.CID, done func(problem string)) {
+	c.want(g, id, cids...)
+	var asked []grid.SiteID
+	for _, site := range g.others() {
+		if g.a.around.has(site) {
+			asked = append(asked, site)
+		}
+	}
+	if g.alone() {
+		done("")
+		return
+	}
+	if len(asked) == 0 {
+		done("no standby can be reached that would keep it, too")
+		return
+	}
+	open, over := len(asked), false
+	for _, site := range asked {
+		c.ask(g, site, id, cids, func(problem string) {
+			open--
+			if over || problem != "" && open > 0 {
+				return
+			}
+			over = true
+			if problem == noAnswer {
+				done("no standby has answered that it keeps it, too")
+				return
+			}
+			if problem != "" {
+				g.a.reports.count("kept_by_one")
+			}
+			done("")
+		})
+	}
+}
+
+// noAnswer is the problem of a Keep that was not answered.
+const noAnswer = "no answer"
+
+// ask sends a Keep.
+func (c *content) ask(
+	g *group, site grid.SiteID, id grid.JobID, cids []grid.CID, done func(problem string),
+) {
+	c.number++
+	c.asked[c.number] = keeping{site: site, cids: cids, at: g.clock.now(), done: done}
+	g.a.sendQuietly(site, protocol.Keep{Owner: g.owner, Job: id, CIDs: cids, Number: c.number})
+}
+
+// onKept takes a member's answer.
+func (c *content) onKept(g *group, from grid.SiteID, m protocol.Kept) {
+	q, known := c.asked[m.Number]
+	if !known || q.site != from {
+		return
+	}
+	delete(c.asked, m.Number)
+	for _, cid := range q.cids {
+		if m.Problem == "" {
+			note(c.kept, from, cid, true)
+		} else {
+			note(c.refused, from, cid, g.clock.now())
+		}
+	}
+	if m.Problem != "" {
+		g.log.Debug("a standby keeps no copy", "site", string(from), "problem", m.Problem)
+	}
+	if q.done != nil {
+		q.done(m.Problem)
+	}
+}
+
+func note[V any](table map[grid.SiteID]map[grid.CID]V, site grid.SiteID, cid grid.CID, v V) {
+	if table[site] == nil {
+		table[site] = map[grid.CID]V{}
+	}
+	table[site][cid] = v
+}
+
+// look asks connected members for what they do not keep yet.
+func (c *content) look(g *group) {
+	if !g.acts() || g.alone() {
+		return
+	}
+	now := g.clock.now()
+	open := map[grid.SiteID]int{}
+	waits := map[grid.SiteID]map[grid.CID]bool{}
+	for number, q := range c.asked {
+		if now.Sub(q.at) < keepWithin {
+			open[q.site]++
+			for _, cid := range q.cids {
+				note(waits, q.site, cid, true)
+			}
+			continue
+		}
+		delete(c.asked, number)
+		if q.done != nil {
+			q.done(noAnswer)
+		}
+	}
+	for _, site := range g.others() {
+		if !g.a.around.has(site) {
+			delete(c.kept, site) // it says again what it has when it is back
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+			lacks := c.lacking(site, id, now, waits[site])
+			if len(lacks) > 0 && open[site] < keepRounds {
+				open[site]++
+				c.ask(g, site, id, lacks[:min(len(lacks), protocol.MaxKeepCIDs)], nil)
+			}
+		}
+	}
+}
+
+// lacking lists what a member is to be asked to keep of a job.
+func (c *content) lacking(
+	site grid.SiteID, id grid.JobID, now time.Time, waits map[grid.CID]bool,
+) (lacks []grid.CID) {
+	for _, cid := range slices.Sorted(maps.Keys(c.jobs[id])) {
+		at, refused := c.refused[site][cid]
+		if !c.kept[site][cid] && !waits[cid] && (!refused || now.Sub(at) > keepAgain) {
+			lacks = append(lacks, cid)
+		}
+	}
+	return lacks
+}
+
+// given reports whether the owner's agent has all that this one has.
+func (c *content) given(g *group) bool {
+	for id := range c.jobs {
+		for cid := range c.jobs[id] {
+			_, refused := c.refused[g.owner][cid]
+			if !c.kept[g.owner][cid] && !refused && g.a.data.Has(cid) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// onKeep keeps data for the group, or lets it go.
+func (g *group) onKeep(from grid.SiteID, m protocol.Keep) {
+	if !g.assembly.certificate.Names(from) {
+		g.a.reports.count("group_stranger")
+		return
+	}
+	if m.Release {
+		g.a.pins.release(jobOwner(m.Job))
+		delete(g.content.held, m.Job)
+		return
+	}
+	g.content.held[m.Job] = true
+	sources := append([]grid.SiteID{from}, g.others()...)
+	g.a.spawn(func() {
+		problem := g.keep(m, sources)
+		g.a.sendQuietly(from, protocol.Kept{Owner: g.owner, Number: m.Number, Problem: problem})
+	})
+}
+
+// keep fetches and pins data, within what this site keeps for an owner.
+func (g *group) keep(m protocol.Keep, sources []grid.SiteID) (problem string) {
+	limit := g.a.cfg.Standbys.withDefaults().Data
+	for _, cid := range m.CIDs {
+		if !g.a.data.Has(cid) {
+			if err := g.fetchWithin(cid, sources, limit); err != nil {
+				return short(err.Error())
+			}
+		}
+		g.a.pins.hold(jobOwner(m.Job), cid)
+	}
+	return ""
+}
+
+// fetchWithin fetches data unless it is more than this site keeps for another owner.
+func (g *group) fetchWithin(cid grid.CID, sources []grid.SiteID, limit int64) error {
+	ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
+	defer cancel()
+	tooMuch := false
+	_, err := g.a.data.Fetch(ctx, cid, sources, func(done, total int64) {
+		if !g.own() && max(done, total) > limit {
+			tooMuch = true
+			cancel()
+		}
+	})
+	if tooMuch {
+		return fmt.Errorf("%w: more than the %s that this site keeps for another owner",
+			grid.ErrInvalid, grid.FormatBytes(limit))
+	}
+	return err
+}

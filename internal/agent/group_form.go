@@ -1,0 +1,335 @@
+package agent
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/standby"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Standbys holds what an owner has decided about standbys: of the own jobs, and here for others.
+// Zero numbers are the defaults.
+type Standbys struct {
+	Count  int   // other agents that keep the facts of the own jobs: 0 or 2
+	Accept bool  // whether this agent stands by for other members of the domain
+	Groups int   // for so many owners at most; default 16
+	Bytes  int64 // of facts of one of them at most; default 64 MiB
+	Data   int64 // of inputs and modules of one of them at most; default 256 MiB
+
+	// ElectionTimeout is how long a silent agent is waited for before another one acts; default
+	// one second.
+	ElectionTimeout time.Duration
+}
+
+func (s Standbys) withDefaults() Standbys {
+	if s.Groups == 0 {
+		s.Groups = 16
+	}
+	if s.Bytes == 0 {
+		s.Bytes = 64 << 20
+	}
+	if s.Data == 0 {
+		s.Data = 256 << 20
+	}
+	return s
+}
+
+// Pauses of forming a group.
+const (
+	silentFor  = time.Minute      // a standby that is silent for so long is replaced
+	refusedFor = 10 * time.Minute // a site that has refused is not asked again for so long
+	askAgain   = 5 * time.Second  // an unanswered question is asked again
+	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
+)
+
+// forming is how the owner's agent gets its standbys, and replaces them.
+type forming struct {
+	asked   map[grid.SiteID]time.Time        // when
+	refused map[grid.SiteID]time.Time        // when
+	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
+	gone    map[standby.MemberID]bool        // members that have said that they are none any more
+	since   time.Time                        // of the change under way
+}
+
+func newForming() forming {
+	return forming{
+		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]time.Time{},
+		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]bool{},
+	}
+}
+
+// assembly says who belongs to the group, as far as is known here.
+type assembly struct {
+	certificate protocol.Certificate // zero: nobody but the owner, whose word it would be
+	encoded     []byte
+	left        []grid.SiteID // sites that the one before has named
+}
+
+// newMemberID draws the number of a member that joins.
+func newMemberID() standby.MemberID {
+	for {
+		var text [8]byte
+		_, _ = rand.Read(text[:]) // it never fails
+		id := standby.MemberID(binary.BigEndian.Uint64(text[:]))
+		cfg := standby.Default(id)
+		if cfg.Validate() == nil {
+			return id
+		}
+	}
+}
+
+// keyTarget is the row with the members that the change under way is to end with.
+const keyTarget = "target"
+
+func groupFact(key string, value any) step.Fact {
+	return step.NewFact(broker.FactGroup, key, value)
+}
+
+// noteMembers takes the certificate from the table if it is newer than what is known.
+func (g *group) noteMembers() {
+	var text []byte
+	if row := g.member.Row(broker.FactGroup, keyCertificate); row != nil {
+		_ = json.Unmarshal(row, &text) // as an acting submitter has written it
+	}
+	if c, err := protocol.DecodeCertificate(text); err == nil {
+		g.assemble(c)
+	}
+}
+
+// assemble takes a certificate of the owner's for known if it is newer.
+func (g *group) assemble(c protocol.Certificate) {
+	if c.Owner == g.owner && c.Epoch > g.assembly.certificate.Epoch {
+		before := g.assembly.certificate.Sites()
+		g.assembly = assembly{certificate: c, encoded: c.Encode()}
+		for _, site := range before {
+			if !c.Names(site) {
+				g.assembly.left = append(g.assembly.left, site)
+			}
+		}
+	}
+}
+
+// siteOf is the site of a member, empty if it is not known.
+func (g *group) siteOf(id standby.MemberID) grid.SiteID {
+	if id == g.id {
+		return g.a.mesh.Self()
+	}
+	for _, m := range g.assembly.certificate.Members {
+		if standby.MemberID(m.ID) == id {
+			return m.Site
+		}
+	}
+	return ""
+}
+
+// form looks whether the group is as its owner wants it, and does what is next. It is asked with
+// each tick, and when somebody has answered.
+func (g *group) form() {
+	if !g.own() || !g.acts() {
+		return
+	}
+	g.saveSettings()
+	conf := g.member.Members()
+	if len(conf.Outgoing) > 0 {
+		return // the two sets of voters agree on the end of it by themselves
+	}
+	target := g.target()
+	switch {
+	case target == nil:
+		g.wish(conf)
+	case slices.Equal(target, conf.Voters):
+		if len(conf.Learners) == 0 {
+			g.certify(conf.Voters, nil)
+		}
+	case !g.forming.since.IsZero() && g.clock.now().Sub(g.forming.since) > abandon:
+		g.log.Warn("standbys that have accepted do not come; others are asked")
+		for site := range g.forming.answers {
+			g.forming.refused[site] = g.clock.now()
+		}
+		clear(g.forming.answers)
+		g.setTarget(conf.Voters)
+	default:
+		if g.forming.since.IsZero() {
+			g.forming.since = g.clock.now()
+		}
+		g.tellCertificate()
+		g.step(standby.Change{Voters: target})
+	}
+}
+
+// saveSettings lets standbys know how the owner's broker is set up.
+func (g *group) saveSettings() {
+	row := groupFact(keySettings, g.a.brokerSettings())
+	if string(g.member.Row(row.Kind, row.Key)) != string(row.Value) {
+		g.persist(nil, row)
+	}
+}
+
+// target is what the change under way is to end with, nil if there is none.
+func (g *group) target() (voters []standby.MemberID) {
+	if row := g.member.Row(broker.FactGroup, keyTarget); row != nil {
+		_ = json.Unmarshal(row, &voters)
+	}
+	return voters
+}
+
+func (g *group) setTarget(voters []standby.MemberID) {
+	g.forming.since = time.Time{}
+	g.persist(nil, groupFact(keyTarget, voters))
+}
+
+// wish compares the voters with what the owner wants, while nothing is under way.
+func (g *group) wish(conf standby.Conf) {
+	g.forming.since = time.Time{}
+	stay := g.staying(conf)
+	if g.a.cfg.Standbys.Count == 0 {
+		stay = []standby.MemberID{g.id}
+	} else {
+		for site, id := range g.forming.answers {
+			if len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id) && g.a.around.has(site) {
+				stay = append(stay, id)
+			}
+		}
+		if len(stay) <= g.a.cfg.Standbys.Count {
+			g.askOthers(conf)
+			return // two voters are worse than one, and a silent one may come back
+		}
+	}
+	slices.Sort(stay)
+	if !slices.Equal(stay, conf.Voters) {
+		g.certify(conf.Voters, stay)
+	}
+}
+
+// staying lists the voters that are to stay: this one, and those that are heard.
+func (g *group) staying(conf standby.Conf) []standby.MemberID {
+	stay := []standby.MemberID{g.id}
+	for _, id := range conf.Voters {
+		silent := g.clock.now().Sub(g.member.Heard(id)) > silentFor
+		if id != g.id && !silent && !g.forming.gone[id] {
+			stay = append(stay, id)
+		}
+	}
+	return stay
+}
+
+// askOthers asks sites that are connected whether they stand by, in an order that differs from
+// owner to owner, so that none has all groups.
+func (g *group) askOthers(conf standby.Conf) {
+	now := g.clock.now()
+	open := g.a.cfg.Standbys.Count - len(g.forming.answers)
+	for _, site := range g.a.around.sites(g.owner) {
+		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
+			return g.siteOf(id) == site && !g.forming.gone[id]
+		})
+		_, accepted := g.forming.answers[site]
+		refused, has := g.forming.refused[site]
+		if open <= 0 || member || accepted || has && now.Sub(refused) < refusedFor {
+			continue
+		}
+		open--
+		if at, asked := g.forming.asked[site]; asked && now.Sub(at) < askAgain {
+			continue
+		}
+		g.forming.asked[site] = now
+		facts, _ := g.member.Table()
+		g.a.sendQuietly(site, protocol.StandbyAsk{
+			Epoch: g.assembly.certificate.Epoch + 1, Facts: int64(len(facts)),
+		})
+	}
+}
+
+// onAnswer takes a site's word whether it stands by; a refusal that nobody asked for says that
+// it does so no longer.
+func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
+	if !g.own() {
+		return
+	}
+	if m.Accept {
+		if _, asked := g.forming.asked[from]; asked {
+			g.forming.answers[from] = standby.MemberID(m.Member)
+		}
+	} else {
+		g.forming.refused[from] = g.clock.now()
+		delete(g.forming.answers, from)
+		for _, id := range g.member.Members().Voters {
+			if g.siteOf(id) == from && from != g.owner {
+				g.forming.gone[id] = true
+			}
+		}
+		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
+	}
+	g.form()
+}
+
+// certify writes the next certificate into the table: of the voters, and of those that a change
+// is to end with, which begins when the group has agreed on that. Without a target it ends one.
+func (g *group) certify(voters, target []standby.MemberID) {
+	next := protocol.Certificate{Owner: g.owner, Epoch: g.assembly.certificate.Epoch + 1}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(voters, target)))) {
+		site := g.siteOf(id)
+		for candidate, accepted := range g.forming.answers {
+			if accepted == id {
+				site = candidate
+			}
+		}
+		if site != "" { // else it was one of an earlier log
+			next.Members = append(next.Members, protocol.CertMember{ID: uint64(id), Site: site})
+		}
+	}
+	next, err := next.Sign(g.a.mesh.Sign)
+	if err != nil {
+		g.log.Error("the members of the group cannot be certified", "error", err)
+		return
+	}
+	end := step.Fact{Kind: broker.FactGroup, Key: keyTarget}
+	if target != nil {
+		end = groupFact(keyTarget, target)
+	}
+	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end)
+}
+
+// certified goes on when the group has agreed on a certificate.
+func (g *group) certified() {
+	g.noteMembers()
+	g.tellCertificate()
+	if g.target() == nil {
+		clear(g.forming.answers)
+		clear(g.forming.asked)
+		clear(g.forming.gone)
+		g.log.Info("the group of the own jobs has changed",
+			"members", g.assembly.certificate.Sites(), "epoch", g.assembly.certificate.Epoch)
+	}
+	g.form()
+}
+
+// tellCertificate tells the certificate to all that it names, and to those that it has left out:
+// a site that joins answers nobody else, and one that is out lets go of all.
+func (g *group) tellCertificate() {
+	g.tellNews(slices.Concat(g.assembly.certificate.Sites(), g.assembly.left)...)
+}
+
+func (g *group) tellNews(to ...grid.SiteID) {
+	if g.assembly.encoded == nil {
+		return
+	}
+	leader, term := g.member.Leader()
+	news := protocol.StandbyNews{
+		Certificate: g.assembly.encoded, Term: term, Acting: g.siteOf(leader),
+	}
+	if leader == 0 || term == 0 {
+		news.Acting = ""
+	}
+	for _, site := range to {
+		if site != g.a.mesh.Self() {
+			g.a.sendQuietly(site, news)
+		}
+	}
+}

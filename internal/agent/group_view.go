@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// Groups shows the groups that this agent has a part in, that of its own jobs among them.
+func (a *Agent) Groups(ctx context.Context) ([]view.Group, error) {
+	shown := []view.Group{}
+	for _, g := range a.groups.list() {
+		if !g.own() && g.end == nil {
+			continue // it does not run yet
+		}
+		if err := g.ask(ctx, func() { shown = append(shown, g.view()) }); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+// Bring fetches data of own jobs that standbys keep and this agent has not yet. It does nothing
+// where nobody stands by, or the data is no job's.
+func (a *Agent) Bring(ctx context.Context, cid grid.CID) error {
+	if a.data.Has(cid) {
+		return nil
+	}
+	g := a.groups.of(a.mesh.Self())
+	if g == nil {
+		return nil
+	}
+	var from []grid.SiteID
+	if err := g.ask(ctx, func() { from = g.others() }); err != nil || len(from) == 0 {
+		return err
+	}
+	if _, err := a.data.Fetch(ctx, cid, from, nil); err != nil && ctx.Err() == nil {
+		a.log.Debug("no standby has the data that is asked for", "cid", cid, "error", err)
+	}
+	return ctx.Err()
+}
+
+// view is the group as people see it.
+func (g *group) view() view.Group {
+	leader, term := g.member.Leader()
+	facts, _ := g.member.Table()
+	conf := g.member.Members()
+	v := view.Group{
+		Owner: g.owner, Here: g.acts(), Term: term, Members: []grid.SiteID{},
+		Changing: len(conf.Outgoing)+len(conf.Learners) > 0 || g.target() != nil,
+		Facts:    int64(len(facts)),
+	}
+	if leader != 0 {
+		v.Acting = g.siteOf(leader)
+	}
+	for _, id := range conf.Voters {
+		site := g.siteOf(id)
+		v.Members = append(v.Members, site)
+		if site != g.a.mesh.Self() && !g.a.around.has(site) {
+			v.Away = append(v.Away, site)
+		}
+	}
+	if m := g.seen(); m != nil {
+		for _, id := range m.Jobs() {
+			v.Jobs++
+			if job, known := m.Job(id); known && job.Ended.IsZero() {
+				v.Open++
+			}
+		}
+	}
+	return v
+}

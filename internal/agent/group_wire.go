@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/standby"
+)
+
+// parcels are messages of members that come in parts: of each member one at a time, the newest.
+type parcels struct {
+	sent uint64 // messages to other members so far
+	open map[standby.MemberID]*parcel
+}
+
+type parcel struct {
+	number uint64
+	parts  [][]byte
+	left   int
+}
+
+// sendMember sends a message to another member, in parts if it is long.
+func (g *group) sendMember(e standby.Send) {
+	site := g.siteOf(e.To)
+	if site == "" {
+		g.step(standby.Unreachable{Member: e.To})
+		return
+	}
+	g.parcels.sent++
+	parts := slices.Collect(slices.Chunk(e.Data, protocol.GroupPartBytes))
+	for i, part := range parts {
+		err := g.a.sendPlain(site, protocol.Group{
+			Owner: g.owner, From: uint64(g.id), To: uint64(e.To), Message: g.parcels.sent,
+			Part: uint32(i), Parts: uint32(len(parts)), Data: part,
+		})
+		if err != nil {
+			g.step(standby.Unreachable{Member: e.To})
+			return
+		}
+	}
+}
+
+// onGroup takes a part of a message of another member. Who it is says the certificate.
+func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
+	sender := standby.MemberID(m.From)
+	switch {
+	case standby.MemberID(m.To) != g.id:
+		g.a.sendQuietly(from, protocol.StandbyAnswer{Reason: "this member has lost its log"})
+		return
+	case g.siteOf(sender) != from:
+		g.a.reports.count("group_stranger")
+		g.tellNews(from)
+		return
+	}
+	if data := g.parcels.add(sender, m); data != nil {
+		g.step(standby.Received{From: sender, Data: data})
+	}
+}
+
+// add is the whole message when its last part has come, else nil.
+func (p *parcels) add(sender standby.MemberID, m protocol.Group) []byte {
+	if m.Parts == 1 {
+		return m.Data
+	}
+	if p.open == nil {
+		p.open = map[standby.MemberID]*parcel{}
+	}
+	now := p.open[sender]
+	if now == nil || now.number != m.Message || len(now.parts) != int(m.Parts) {
+		if now != nil && now.number > m.Message {
+			return nil
+		}
+		now = &parcel{number: m.Message, parts: make([][]byte, m.Parts), left: int(m.Parts)}
+		p.open[sender] = now
+	}
+	if now.parts[m.Part] == nil {
+		now.parts[m.Part] = m.Data
+		now.left--
+	}
+	if now.left > 0 {
+		return nil
+	}
+	delete(p.open, sender)
+	return bytes.Join(now.parts, nil)
+}
+
+// aboutGroups takes a message between members of groups, or those that may become some.
+func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
+	switch m := m.(type) {
+	case protocol.Group:
+		if g := a.groups.of(m.Owner); g != nil {
+			g.soon(func() { g.onGroup(from, m) })
+		} else {
+			a.sendQuietly(from, protocol.StandbyAnswer{Reason: "no part in this group any more"})
+		}
+	case protocol.StandbyAsk:
+		a.spawn(func() { a.standByFor(from, m) })
+	case protocol.StandbyAnswer:
+		if g := a.groups.of(a.mesh.Self()); g != nil {
+			g.soon(func() { g.onAnswer(from, m) })
+		}
+	case protocol.StandbyNews:
+		a.onNews(from, m.Certificate)
+	case protocol.Rejoin:
+		a.onNews(from, m.Certificate)
+	case protocol.Keep:
+		if g := a.groups.of(m.Owner); g != nil {
+			g.soon(func() { g.onKeep(from, m) })
+		}
+	case protocol.Kept:
+		if g := a.groups.of(m.Owner); g != nil {
+			g.soon(func() { g.content.onKept(g, from, m) })
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// onNews takes a certificate from anybody: what counts is the owner's signature.
+func (a *Agent) onNews(from grid.SiteID, encoded []byte) {
+	c, err := protocol.DecodeCertificate(encoded)
+	if err == nil {
+		err = c.Verify(p2p.SignedBy)
+	}
+	if err != nil {
+		a.reports.count("certificate_refused")
+		a.log.Warn("a certificate is not used", "from", string(from), "error", err)
+		return
+	}
+	if g := a.groups.of(c.Owner); g != nil {
+		g.soon(func() { g.onCertificate(from, c) })
+	}
+}
+
+// onCertificate heeds the owner's word on who belongs to the group.
+func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
+	newer := c.Epoch > g.assembly.certificate.Epoch
+	names := slices.ContainsFunc(c.Members, func(m protocol.CertMember) bool {
+		return standby.MemberID(m.ID) == g.id
+	})
+	switch {
+	case g.own() && !names:
+		g.rejoin(from, c)
+	case !newer:
+	case !names:
+		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
+	case g.own():
+		g.assemble(c)
+	default:
+		g.assemble(c)
+		g.admit(c)
+	}
+}
+
+// admit lets the owner back into its group under another number, where this agent acts: it has
+// lost its log, and the certificate says so with its key.
+func (g *group) admit(c protocol.Certificate) {
+	if !g.acts() || g.own() {
+		return
+	}
+	conf := g.member.Members()
+	var voters []standby.MemberID
+	for _, m := range c.Members {
+		id := standby.MemberID(m.ID)
+		if m.Site != g.owner && slices.Contains(conf.Voters, id) ||
+			m.Site == g.owner && !slices.Contains(conf.Voters, id) {
+			voters = append(voters, id)
+		}
+	}
+	if slices.Equal(voters, conf.Voters) {
+		return
+	}
+	g.persist(func() { g.step(standby.Change{Voters: voters}) },
+		groupFact(keyCertificate, c.Encode()), groupFact(keyTarget, voters))
+}
+
+// standByFor answers an owner who asks for a standby.
+func (a *Agent) standByFor(owner grid.SiteID, m protocol.StandbyAsk) {
+	id, err := a.enlist(owner, m)
+	if err != nil {
+		a.sendQuietly(owner, protocol.StandbyAnswer{Reason: short(err.Error()), Epoch: m.Epoch})
+		return
+	}
+	a.sendQuietly(owner, protocol.StandbyAnswer{Accept: true, Member: uint64(id), Epoch: m.Epoch})
+}
+
+// enlist makes this agent a member of an owner's group that waits to be told its table.
+func (a *Agent) enlist(owner grid.SiteID, m protocol.StandbyAsk) (standby.MemberID, error) {
+	a.groups.turn.Lock()
+	defer a.groups.turn.Unlock()
+	if g := a.groups.of(owner); g != nil {
+		return g.id, nil // it was asked before; one that is out of date is told by a certificate
+	}
+	limits := a.cfg.Standbys.withDefaults()
+	switch {
+	case !limits.Accept:
+		return 0, fmt.Errorf("%w: this site's owner lets it stand by for nobody", grid.ErrInvalid)
+	case a.groups.foreign(a.mesh.Self()) >= limits.Groups:
+		return 0, fmt.Errorf("%w: this site stands by for %d owners, no more", grid.ErrInvalid,
+			limits.Groups)
+	case m.Facts > limits.Bytes:
+		return 0, fmt.Errorf("%w: %s of facts, this site keeps %s at most", grid.ErrInvalid,
+			grid.FormatBytes(m.Facts), grid.FormatBytes(limits.Bytes))
+	}
+	member := store.Member{
+		Name: a.groupName(owner), ID: newMemberID(), Owner: owner, Stored: standby.Joining(),
+	}
+	if err := a.store.Dismiss(member.Name, false); err != nil {
+		return 0, err
+	}
+	if err := a.store.Enlist(member); err != nil {
+		return 0, err
+	}
+	g, err := a.newGroup(member)
+	if err != nil {
+		return 0, err
+	}
+	a.groups.add(g)
+	a.runGroup(g)
+	a.log.Info("this agent stands by for an owner", "owner", string(owner))
+	return member.ID, nil
+}
+
+// dismiss ends this agent's part in an owner's group.
+func (a *Agent) dismiss(g *group, why string) {
+	a.groups.turn.Lock()
+	defer a.groups.turn.Unlock()
+	if a.groups.of(g.owner) != g {
+		return
+	}
+	a.groups.remove(g)
+	g.end()
+	<-g.ended
+	a.log.Info("this agent stands by for an owner no longer", "owner", string(g.owner), "why", why)
+	if err := a.store.Dismiss(g.name, false); err != nil {
+		a.log.Warn("what was kept for an owner could not be deleted", "error", err)
+	}
+	for job := range g.content.held {
+		a.pins.release(jobOwner(job))
+	}
+}
+
+// rejoin makes the owner's agent a new member of its group, whose log it has lost: with its disk,
+// or because it was restored from a backup.
+func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
+	if g.acts() && len(g.seen().Jobs()) > 0 {
+		g.a.reports.count("rejoin_waits") // asked again when the standby says so again
+		g.log.Warn("standbys have jobs of an earlier life of this site; they are taken up when "+
+			"those that were submitted here since have ended", "standby", string(to))
+		return
+	}
+	g.a.groups.turn.Lock()
+	defer g.a.groups.turn.Unlock()
+	joins := g.member.Members().Voters == nil // it has asked before
+	if !joins {
+		if g.acts() {
+			g.discard(standby.Discard{Term: g.term, Why: "the jobs of an earlier life are taken up"})
+		}
+		g.id = newMemberID()
+		member := store.Member{Name: g.name, ID: g.id, Owner: g.owner, Stored: standby.Joining()}
+		err := g.store.Dismiss(g.name, true)
+		if err == nil {
+			err = g.store.Enlist(member)
+		}
+		if err != nil {
+			g.a.leave(err)
+			return
+		}
+		g.saves, g.todo = nil, nil
+		g.assembly = assembly{}
+		if err := g.open(standby.Joining()); err != nil {
+			g.a.leave(err)
+			return
+		}
+	}
+	c.Epoch++
+	c.Members = append(
+		slices.DeleteFunc(slices.Clone(c.Members), func(m protocol.CertMember) bool {
+			return m.Site == g.owner // whose logs are lost
+		}),
+		protocol.CertMember{ID: uint64(g.id), Site: g.owner},
+	)
+	next, err := c.Sign(g.a.mesh.Sign)
+	if err != nil {
+		g.log.Error("the group of the own jobs cannot be joined again", "error", err)
+		return
+	}
+	g.assemble(next)
+	for _, site := range next.Sites() {
+		if site != g.owner {
+			g.a.sendQuietly(site, protocol.Rejoin{Certificate: next.Encode()})
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/standby"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// groups are those that this agent is a member of, by their owners. It is safe for concurrent
+// use.
+type groups struct {
+	turn sync.Mutex // held by who makes or ends one
+
+	mu  sync.Mutex
+	all map[grid.SiteID]*group // guarded by mu
+}
+
+func (s *groups) of(owner grid.SiteID) *group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[owner]
+}
+
+func (s *groups) add(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[grid.SiteID]*group)
+	}
+	s.all[g.owner] = g
+}
+
+func (s *groups) remove(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[g.owner] == g {
+		delete(s.all, g.owner)
+	}
+}
+
+// list has them by owner, ascending.
+func (s *groups) list() []*group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*group, 0, len(s.all))
+	for _, owner := range slices.Sorted(maps.Keys(s.all)) {
+		list = append(list, s.all[owner])
+	}
+	return list
+}
+
+// foreign counts the owners other than this site.
+func (s *groups) foreign(self grid.SiteID) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.all)
+	if s.all[self] != nil {
+		n--
+	}
+	return n
+}
+
+// openGroups makes the groups that the store has, and the agent's own if it has none. The own one
+// is of this agent alone at first: its table is what the broker has kept.
+func (a *Agent) openGroups() error {
+	members, err := a.store.Members()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(members, func(m store.Member) bool { return m.Name == brokerName }) {
+		own, err := a.foundGroup()
+		if err != nil {
+			return err
+		}
+		members = append(members, own)
+	}
+	for _, m := range members {
+		if m, err = a.afterRestore(m); err != nil {
+			return err
+		}
+		g, err := a.newGroup(m)
+		if err != nil {
+			return err
+		}
+		a.groups.add(g)
+		if g.own() {
+			a.broker = g.loop
+		}
+	}
+	return nil
+}
+
+// foundGroup puts the group of the own jobs on the disk.
+func (a *Agent) foundGroup() (store.Member, error) {
+	facts, err := a.store.Load(brokerName)
+	if err != nil {
+		return store.Member{}, err
+	}
+	id := newMemberID()
+	m := store.Member{
+		Name: brokerName, ID: id, Owner: a.mesh.Self(),
+		Stored: standby.FoundedAfter(a.store.Incarnation()-1, facts, id),
+	}
+	return m, a.store.Enlist(m)
+}
+
+// afterRestore makes a member anew whose log is older than what it has said: the directory was
+// restored, or copied. A log of this agent alone goes on: nobody else has heard of it.
+func (a *Agent) afterRestore(m store.Member) (store.Member, error) {
+	alone := len(m.Stored.Conf.Voters) == 1 && len(m.Stored.Conf.Outgoing) == 0
+	if !a.store.Restored() || alone {
+		return m, nil
+	}
+	a.log.Warn("this state was restored: the part in a group of standbys begins anew",
+		"owner", string(m.Owner))
+	m.ID, m.Stored = newMemberID(), standby.Joining()
+	if err := a.store.Dismiss(m.Name, true); err != nil {
+		return m, err
+	}
+	return m, a.store.Enlist(m)
+}
+
+// runGroups lets the groups of other owners live, as far as they do not yet.
+func (a *Agent) runGroups() {
+	a.groups.turn.Lock()
+	defer a.groups.turn.Unlock()
+	for _, g := range a.groups.list() {
+		if !g.own() && g.end == nil {
+			a.runGroup(g)
+		}
+	}
+}
+
+// flushGroups brings to the disk what could wait, when no loop runs any more.
+func (a *Agent) flushGroups() error {
+	var errs []error
+	for _, g := range a.groups.list() {
+		if len(g.saves) > 0 {
+			errs = append(errs, g.store.SaveMember(g.name, g.saves))
+			g.saves = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// runGroup lets a group of another owner live until it is dismissed, or the agent ends.
+func (a *Agent) runGroup(g *group) {
+	ctx, end := context.WithCancel(a.ctx)
+	g.end = end
+	a.spawn(func() {
+		defer end()
+		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			a.log.Error("a group has ended", "owner", string(g.owner), "error", err)
+		}
+	})
+}
+
+// tickGroups is the pause between two looks of a group at what it may do.
+const tickGroups = time.Second
+
+// lookAfterGroups has each group look, until the agent ends.
+func (a *Agent) lookAfterGroups() {
+	beat := time.NewTicker(tickGroups)
+	defer beat.Stop()
+	for {
+		select {
+		case <-beat.C:
+			for _, g := range a.groups.list() {
+				g.soon(g.look)
+			}
+		case <-a.ctx.Done():
+			return
+		}
+	}
+}
+
+// tellBrokers tells the machine of each owner that acts here what all of them hear.
+func (a *Agent) tellBrokers(in step.Input) {
+	a.around.note(in)
+	a.broker.tell(in)
+	for _, g := range a.groups.list() {
+		if g.loop != a.broker {
+			g.tell(in)
+		}
+	}
+}
+
+// around is what the machines were told of this site's surroundings, for those that boot later.
+// It is safe for concurrent use.
+type around struct {
+	mu       sync.Mutex
+	peers    map[grid.SiteID]step.PeerSeen          // guarded by mu
+	links    map[grid.SiteID]step.BandwidthMeasured // guarded by mu
+	bans     *step.BansChanged                      // guarded by mu
+	space    *step.SpaceChanged                     // guarded by mu
+	capacity *step.CapacityChanged                  // guarded by mu
+}
+
+func (r *around) note(in step.Input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.peers == nil {
+		r.peers = make(map[grid.SiteID]step.PeerSeen)
+		r.links = make(map[grid.SiteID]step.BandwidthMeasured)
+	}
+	switch in := in.(type) {
+	case step.PeerSeen:
+		r.peers[in.Site] = in
+	case step.PeerGone:
+		delete(r.peers, in.Site)
+		delete(r.links, in.Site)
+	case step.BandwidthMeasured:
+		r.links[in.Peer] = in
+	case step.BansChanged:
+		r.bans = &in
+	case step.SpaceChanged:
+		r.space = &in
+	case step.CapacityChanged:
+		r.capacity = &in
+	}
+}
+
+// all lists it in an order in which a machine can take it.
+func (r *around) all() (inputs []step.Input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bans != nil {
+		inputs = append(inputs, *r.bans)
+	}
+	if r.space != nil {
+		inputs = append(inputs, *r.space)
+	}
+	if r.capacity != nil {
+		inputs = append(inputs, *r.capacity)
+	}
+	for _, site := range slices.Sorted(maps.Keys(r.peers)) {
+		inputs = append(inputs, r.peers[site])
+		if link, measured := r.links[site]; measured {
+			inputs = append(inputs, link)
+		}
+	}
+	return inputs
+}
+
+// peer is what a connected site says of itself.
+func (r *around) peer(site grid.SiteID) (step.PeerSeen, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, connected := r.peers[site]
+	return p, connected
+}
+
+func (r *around) has(site grid.SiteID) bool {
+	_, connected := r.peer(site)
+	return connected
+}
+
+// sites lists those that are connected, in an order of each owner's own.
+func (r *around) sites(owner grid.SiteID) []grid.SiteID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sites := slices.Collect(maps.Keys(r.peers))
+	rank := make(map[grid.SiteID]uint64, len(sites))
+	for _, site := range sites {
+		rank[site] = step.NewRand(0, "standby/"+string(owner)+"/"+string(site), 0).Uint64()
+	}
+	slices.SortFunc(sites, func(a, b grid.SiteID) int {
+		switch {
+		case rank[a] < rank[b]:
+			return -1
+		case rank[a] > rank[b]:
+			return 1
+		}
+		return 0
+	})
+	return sites
+}

@@ -1,0 +1,220 @@
+package agent_test
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// grouped are agents of which the first has two standbys among the others.
+func grouped(t *testing.T, n int) []*node {
+	t.Helper()
+	configs := agent.Plans(t, n)
+	configs[0].Standbys.Count = 2
+	var nodes []*node
+	for i := range configs {
+		configs[i].Standbys.Accept = true
+		nodes = append(nodes, start(t, configs[i], nodes...))
+	}
+	for _, one := range nodes {
+		one.awaitPeers(t, n-1)
+	}
+	agent.Eventually(t, "the first agent has two standbys", func() bool {
+		own := nodes[0].standing(t, nodes[0].Self())
+		return len(own.Members) == 3 && own.Acting == nodes[0].Self() && !own.Changing
+	})
+	return nodes
+}
+
+// standing is how an agent sees an owner's group; zero: it has no part in it.
+func (n *node) standing(t *testing.T, owner grid.SiteID) view.Group {
+	t.Helper()
+	groups, err := n.Groups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Owner == owner {
+			return g
+		}
+	}
+	return view.Group{}
+}
+
+// die ends an agent at once, as far as others can tell.
+func (n *node) die(t *testing.T) {
+	t.Helper()
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	<-n.done
+}
+
+// standbysOf are the nodes that stand by for an owner.
+func standbysOf(t *testing.T, nodes []*node, owner grid.SiteID) (standbys []*node) {
+	t.Helper()
+	for _, n := range nodes {
+		if n.Self() != owner && n.standing(t, owner).Owner == owner {
+			standbys = append(standbys, n)
+		}
+	}
+	return standbys
+}
+
+// actsFor waits until one of the nodes acts for an owner.
+func actsFor(t *testing.T, nodes []*node, owner grid.SiteID) (acting *node) {
+	t.Helper()
+	agent.Eventually(t, "another agent acts", func() bool {
+		for _, n := range nodes {
+			if g := n.standing(t, owner); g.Here {
+				acting = n
+			}
+		}
+		return acting != nil
+	})
+	return acting
+}
+
+// output is the content of a task's one output.
+func (n *node) output(t *testing.T, task view.TaskView) string {
+	t.Helper()
+	if len(task.Outputs) != 1 {
+		t.Fatalf("task = %+v", task)
+	}
+	_, body, err := n.GetData(t.Context(), task.Outputs[0].CID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The owner's agent dies while its job runs; the job goes on, neither moved nor lost, ends while
+// the owner is away, and the owner that comes back has its result.
+func TestAJobOutlivesItsOwnersAgent(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	job := owner.job(t, "run=4s", "put=/out/x:result", "exit=0")
+	job.Spec.Outputs = []grid.Output{{Path: "/out/x", To: "x"}}
+	id := owner.submit(t, job)
+	running := owner.await(t, id, view.PhaseRunning)
+	owner.die(t)
+
+	acting := actsFor(t, nodes[1:], owner.Self())
+	if group := acting.standing(t, owner.Self()); group.Term == 0 || group.Jobs != 1 {
+		t.Errorf("who acts sees %+v", group)
+	}
+	agent.Eventually(t, "the job has ended", func() bool {
+		return acting.standing(t, owner.Self()).Open == 0
+	})
+	back := start(t, owner.cfg, nodes[1:]...)
+	ended := back.await(t, id, view.PhaseDone)
+	if ended.Token != running.Token || ended.Site != running.Site {
+		t.Errorf("it ran as %d on %s, then as %d on %s",
+			running.Token, running.Site, ended.Token, ended.Site)
+	}
+	if text := back.output(t, ended); text != "result" {
+		t.Errorf("the result is %q", text)
+	}
+	agent.Eventually(t, "the owner's agent acts again", func() bool {
+		return back.standing(t, owner.Self()).Here
+	})
+	again := back.submit(t, back.job(t, "exit=0"))
+	back.await(t, again, view.PhaseDone)
+}
+
+// An agent that stops in order hands over before it goes.
+func TestAnOrderlyStopHandsOver(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	id := owner.submit(t, owner.job(t, "run=3s", "exit=0"))
+	owner.await(t, id, view.PhaseRunning)
+	began := time.Now()
+	owner.close(t)
+	acting := actsFor(t, nodes[1:], owner.Self())
+	t.Logf("another agent acts %s after the stop began", time.Since(began))
+	agent.Eventually(t, "the job has ended", func() bool {
+		return acting.standing(t, owner.Self()).Open == 0
+	})
+}
+
+// The owner's disk is lost, but for its key. The agent that starts anew with the key joins its
+// group again, and has the jobs and their results.
+func TestAJobOutlivesItsOwnersDisk(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	job := owner.job(t, "run=2s", "put=/out/x:result", "exit=0")
+	job.Spec.Outputs = []grid.Output{{Path: "/out/x", To: "x"}}
+	id := owner.submit(t, job)
+	owner.await(t, id, view.PhaseRunning)
+	owner.die(t)
+	acting := actsFor(t, nodes[1:], owner.Self())
+	agent.Eventually(t, "the job has ended", func() bool {
+		return acting.standing(t, owner.Self()).Open == 0
+	})
+	fresh := owner.cfg
+	fresh.StateDir = t.TempDir()
+	back := start(t, fresh, nodes[1:]...)
+	agent.Eventually(t, "the group is of three again", func() bool {
+		own := back.standing(t, owner.Self())
+		return own.Here && len(own.Members) == 3 && !own.Changing
+	})
+	ended := back.await(t, id, view.PhaseDone)
+	if text := back.output(t, ended); text != "result" {
+		t.Errorf("the result is %q", text)
+	}
+	again := back.submit(t, back.job(t, "exit=0"))
+	back.await(t, again, view.PhaseDone)
+}
+
+// A standby that is lost is not missed; what its site ran moves.
+func TestAStandbyIsLost(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
+	owner.await(t, id, view.PhaseRunning)
+	lost := standbysOf(t, nodes, owner.Self())[0]
+	lost.die(t)
+	if task := owner.await(t, id, view.PhaseDone); task.Site == lost.Self() {
+		t.Errorf("it ended on %s", task.Site)
+	}
+	again := owner.submit(t, owner.job(t, "exit=0"))
+	owner.await(t, again, view.PhaseDone)
+}
+
+// With both standbys lost nothing is promised any more: a submission is refused with the reason,
+// and with one of them back all goes on.
+func TestWithoutAMajorityNothingIsPromised(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	standbys := standbysOf(t, nodes, owner.Self())
+	for _, n := range standbys {
+		n.die(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if id, err := owner.Submit(ctx, owner.job(t, "exit=0"), ""); err == nil {
+		t.Errorf("job %s is accepted although nobody else has it", id)
+	} else {
+		t.Logf("refused: %v", err)
+	}
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool {
+		return slices.Contains(standbys, n)
+	})
+	start(t, standbys[0].cfg, others...)
+	agent.Eventually(t, "the owner's agent acts again", func() bool {
+		return owner.standing(t, owner.Self()).Here
+	})
+	id := owner.submit(t, owner.job(t, "exit=0"))
+	owner.await(t, id, view.PhaseDone)
+}

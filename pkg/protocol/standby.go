@@ -1,0 +1,230 @@
+package protocol
+
+import (
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
+)
+
+// Group is a part of a message between two members of an owner's group. What the message says is
+// the business of pkg/standby.
+type Group struct {
+	Owner    grid.SiteID // whose group it is
+	From, To uint64      // group members
+	Message  uint64      // number of the message, of this sender to this receiver
+	Part     uint32      // from 0
+	Parts    uint32      // in all, 1 to MaxGroupParts
+	Data     []byte      // GroupPartBytes of it; the last part has the rest, 1 or more
+}
+
+// StandbyAsk asks a site to be a standby of the sender.
+type StandbyAsk struct {
+	Epoch uint64 // of the certificate that would name it, from 1
+	Facts int64  // bytes that it would have to keep now
+}
+
+// StandbyAnswer answers StandbyAsk.
+type StandbyAnswer struct {
+	Accept bool
+	Member uint64 // the number that the site has drawn, if it accepts
+	Reason string // why it does not, for people, at most 256 bytes
+	Epoch  uint64 // of the question; 0: not said
+}
+
+// StandbyNews says who acts for the owner that the certificate names, as far as the sender knows.
+type StandbyNews struct {
+	Certificate []byte      // the newest that the sender knows
+	Term        uint64      // the highest that the sender knows; 0: none
+	Acting      grid.SiteID // who acts in that term; empty: nobody that the sender knows of
+}
+
+// Rejoin tells a group member that the owner, whose log is lost, takes part again under another
+// number, which the certificate names.
+type Rejoin struct {
+	Certificate []byte
+}
+
+// Keep asks a group member to hold data for an owner's job, so that it is not lost with one disk,
+// or, with Release, no longer.
+type Keep struct {
+	Owner   grid.SiteID
+	Job     grid.JobID
+	CIDs    []grid.CID // at most MaxKeepCIDs; none, to release all of the job
+	Release bool
+	Number  uint64 // repeated in the answer, from 1
+}
+
+// Kept answers Keep when the data is held.
+type Kept struct {
+	Owner   grid.SiteID
+	Number  uint64 // of the question
+	Problem string // why it is not held, for people, at most 256 bytes; empty: it is
+}
+
+// Limits on what group members say to each other.
+const (
+	GroupPartBytes = 192 << 10 // of a message of raft, in each part but the last
+	MaxGroupParts  = 512       // of one message: 96 MiB in all
+	MaxKeepCIDs    = 1_024     // of a Keep
+	maxStandbyText = 256       // bytes of a reason or problem
+)
+
+// Validate reports the first field that is out of its range.
+func (m Group) Validate() error {
+	size := len(m.Data)
+	switch {
+	case m.From == m.To:
+		return invalidf("group: member %d writes to itself", m.From)
+	case m.Parts < 1 || m.Parts > MaxGroupParts || m.Part >= m.Parts:
+		return invalidf("group: part %d of %d, want 1 to %d parts", m.Part, m.Parts, MaxGroupParts)
+	case size == 0 || size > GroupPartBytes || m.Part < m.Parts-1 && size != GroupPartBytes:
+		return invalidf("group: part %d of %d has %d bytes, want %d, or less in the last",
+			m.Part, m.Parts, size, GroupPartBytes)
+	}
+	return firstError(m.Owner.Validate(), checkMember(m.From), checkMember(m.To))
+}
+
+// Validate reports the first field that is out of its range.
+func (m StandbyAsk) Validate() error {
+	if m.Epoch == 0 || m.Facts < 0 {
+		return invalidf("standby: epoch 0, or less than 0 bytes of facts")
+	}
+	return nil
+}
+
+// Validate reports the first field that is out of its range.
+func (m StandbyAnswer) Validate() error {
+	switch {
+	case m.Accept && m.Reason != "":
+		return invalidf("standby: accepts, and says why not")
+	case m.Accept:
+		return checkMember(m.Member)
+	case m.Member != 0 || m.Reason == "":
+		return invalidf("standby: a refusal has a reason and no member")
+	}
+	return checkStandbyText(m.Reason)
+}
+
+// Validate reports the first field that is out of its range.
+func (m StandbyNews) Validate() error {
+	if m.Acting == "" {
+		return checkCertificateBytes(m.Certificate)
+	}
+	if m.Term == 0 {
+		return invalidf("standby: %s acts in no term", m.Acting)
+	}
+	return firstError(checkCertificateBytes(m.Certificate), m.Acting.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Rejoin) Validate() error { return checkCertificateBytes(m.Certificate) }
+
+// Validate reports the first field that is out of its range.
+func (m Keep) Validate() error {
+	if len(m.CIDs) > MaxKeepCIDs || len(m.CIDs) == 0 && !m.Release {
+		return invalidf("keep: want 1 to %d CIDs, have %d", MaxKeepCIDs, len(m.CIDs))
+	}
+	for _, cid := range m.CIDs {
+		if err := cid.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstError(checkNumber(m.Number), m.Owner.Validate(), m.Job.Validate())
+}
+
+// Validate reports the first field that is out of its range.
+func (m Kept) Validate() error {
+	return firstError(checkNumber(m.Number), m.Owner.Validate(), checkStandbyText(m.Problem))
+}
+
+func checkNumber(n uint64) error {
+	if n == 0 {
+		return invalidf("keep: questions count from 1")
+	}
+	return nil
+}
+
+func checkStandbyText(text string) error {
+	if len(text) > maxStandbyText {
+		return invalidf("standby: text longer than %d bytes", maxStandbyText)
+	}
+	return nil
+}
+
+// setStandby sets the body for the messages about standbys; it reports false for all others.
+func setStandby(w *wirepb.Wire, m Message) bool {
+	switch m := m.(type) {
+	case Group:
+		w.Body = &wirepb.Wire_Group{Group: &wirepb.Group{
+			Owner: string(m.Owner), From: m.From, To: m.To, Message: m.Message,
+			Part: m.Part, Parts: m.Parts, Data: m.Data,
+		}}
+	case StandbyAsk:
+		w.Body = &wirepb.Wire_StandbyAsk{
+			StandbyAsk: &wirepb.StandbyAsk{Epoch: m.Epoch, Facts: m.Facts},
+		}
+	case StandbyAnswer:
+		w.Body = &wirepb.Wire_StandbyAnswer{StandbyAnswer: &wirepb.StandbyAnswer{
+			Accept: m.Accept, Member: m.Member, Reason: forPeople(m.Reason), Epoch: m.Epoch,
+		}}
+	case StandbyNews:
+		w.Body = &wirepb.Wire_StandbyNews{StandbyNews: &wirepb.StandbyNews{
+			Certificate: m.Certificate, Term: m.Term, Acting: string(m.Acting),
+		}}
+	case Rejoin:
+		w.Body = &wirepb.Wire_Rejoin{Rejoin: &wirepb.Rejoin{Certificate: m.Certificate}}
+	case Keep:
+		w.Body = &wirepb.Wire_Keep{Keep: &wirepb.Keep{
+			Owner: string(m.Owner), Job: string(m.Job), Cids: each(m.CIDs, asText[grid.CID]),
+			Release: m.Release, Number: m.Number,
+		}}
+	case Kept:
+		w.Body = &wirepb.Wire_Kept{Kept: &wirepb.Kept{
+			Owner: string(m.Owner), Number: m.Number, Problem: forPeople(m.Problem),
+		}}
+	default:
+		return false
+	}
+	return true
+}
+
+// aboutStandbys is the counterpart of setStandby.
+func aboutStandbys(w *wirepb.Wire) Message {
+	switch b := w.GetBody().(type) {
+	case *wirepb.Wire_Group:
+		g := b.Group
+		return Group{
+			Owner: grid.SiteID(g.GetOwner()), From: g.GetFrom(), To: g.GetTo(),
+			Message: g.GetMessage(),
+			Part:    g.GetPart(), Parts: g.GetParts(), Data: g.GetData(),
+		}
+	case *wirepb.Wire_StandbyAsk:
+		return StandbyAsk{Epoch: b.StandbyAsk.GetEpoch(), Facts: b.StandbyAsk.GetFacts()}
+	case *wirepb.Wire_StandbyAnswer:
+		a := b.StandbyAnswer
+		return StandbyAnswer{
+			Accept: a.GetAccept(), Member: a.GetMember(), Reason: a.GetReason(),
+			Epoch: a.GetEpoch(),
+		}
+	case *wirepb.Wire_StandbyNews:
+		n := b.StandbyNews
+		return StandbyNews{
+			Certificate: n.GetCertificate(), Term: n.GetTerm(), Acting: grid.SiteID(n.GetActing()),
+		}
+	case *wirepb.Wire_Rejoin:
+		return Rejoin{Certificate: b.Rejoin.GetCertificate()}
+	case *wirepb.Wire_Keep:
+		k := b.Keep
+		return Keep{
+			Owner: grid.SiteID(k.GetOwner()), Job: grid.JobID(k.GetJob()),
+			CIDs:    each(k.GetCids(), func(s string) grid.CID { return grid.CID(s) }),
+			Release: k.GetRelease(), Number: k.GetNumber(),
+		}
+	case *wirepb.Wire_Kept:
+		return Kept{
+			Owner: grid.SiteID(b.Kept.GetOwner()), Number: b.Kept.GetNumber(),
+			Problem: b.Kept.GetProblem(),
+		}
+	default:
+		return nil
+	}
+}

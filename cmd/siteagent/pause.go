@@ -25,7 +25,7 @@ until they end, or until the time that --stop-after gives them is over.`,
 			if err != nil {
 				return "", err
 			}
-			if err := sendPause(ctx, c, span, leave, stopAfter); err != nil {
+			if err = sendPause(ctx, c, span, leave, stopAfter); err != nil {
 				return "", err
 			}
 			status, err := c.Status(ctx)

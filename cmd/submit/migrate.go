@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -119,18 +118,18 @@ const settledLooks = 5
 func moveOutcome(before, t view.TaskView, looks int) (text string, went, settled bool) {
 	from, to := nameOf(before.SiteName, before.Site), nameOf(t.SiteName, t.Site)
 	later, elsewhere := t.Token > before.Token, t.Site != "" && t.Site != before.Site
+	stays := t.Move != nil && t.Move.Phase == view.MoveStays
 	switch {
 	case t.Phase.Ended():
 		return t.ID + " has ended on " + to, true, true
-	case later && elsewhere && t.Phase != view.PhaseAwarded:
-		return fmt.Sprintf("%s moved from %s to %s", t.ID, from, to), true, true
-	case t.Move != nil && t.Move.Phase == view.MoveStays:
-		return fmt.Sprintf("%s on %s %s", t.ID, from, t.Move.Line()), false, true
-	case later && !elsewhere && t.Phase == view.PhaseRunning:
-		return t.ID + " goes on at " + from + " again: no other site has taken it", false, true
-	case t.Move == nil && !later && !elsewhere && looks >= settledLooks:
-		return fmt.Sprintf("%s stays on %s", t.ID, from), false, true
+	case later && elsewhere:
+		return t.ID + " moved from " + from + " to " + to, true, t.Phase != view.PhaseAwarded
+	case later:
+		text = t.ID + " goes on at " + from + " again: no other site has taken it"
+		return text, false, t.Phase == view.PhaseRunning
+	case stays:
+		return t.ID + " on " + from + " " + t.Move.Line(), false, true
 	default:
-		return "", false, false
+		return t.ID + " stays on " + from, false, t.Move == nil && looks >= settledLooks
 	}
 }

@@ -20,6 +20,7 @@
 //	encode.go            a message becomes bytes
 //	decode.go            bytes become a message, validated
 //	convert_messages.go  between Go's types and the wire's: the messages
+//	convert_saved.go     the same for those about checkpoints and moves
 //	convert_write.go     their parts, written
 //	convert_read.go      their parts, read
 package protocol

@@ -67,7 +67,7 @@ func (a *attempt) fact() step.Fact {
 }
 
 // fact returns the part of a pause that must outlive a crash.
-func (p pause) fact() step.Fact {
+func (p *pause) fact() step.Fact {
 	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
 	if p.on {
 		value := pausedFact{Leave: p.leave}

@@ -45,9 +45,9 @@ changelog:
 	@tools/changelog.sh "$(VERSION)"
 
 # Fails on code in pkg/ that no program reaches, outside of its two rooms for tests:
-# pkg/papers, the oracles, and pkg/sim, the simulator; and of pkg/standby until the agent drives it.
+# pkg/papers, the oracles, and pkg/sim, the simulator.
 dead: $(GO_TOOLS)
-	@dead=$$(bin/deadcode -filter '^$(LOCAL)/pkg/' ./... | grep -vE '^pkg/(papers|sim|standby)/'); \
+	@dead=$$(bin/deadcode -filter '^$(LOCAL)/pkg/' ./... | grep -vE '^pkg/(papers|sim)/'); \
 	if [ -n "$$dead" ]; then echo "$$dead"; echo "no program reaches it: use it, delete it, or move it to pkg/papers"; exit 1; fi
 
 # Lists the exported names that no other package uses; see internal/archtest.

@@ -179,6 +179,7 @@ func assemble(
 		return agent.Config{}, err
 	}
 	network := p2p.Config{
+		Owner:       c.Owner.Name,
 		KeyFile:     filepath.Join(c.StateDir, "identity.key"),
 		AddressFile: filepath.Join(c.StateDir, "peers.json"),
 		Listen:      c.Listen, Domain: c.Domain, AcceptAnyone: c.Accept == "anyone",
@@ -229,8 +230,10 @@ func assemble(
 		WasmOnly: c.Accept == "anyone",
 		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
-		Standbys: standbysOf(c),
-		Policy:   policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		OwnFaults: c.Placing.Statements == config.StatementsOwn,
+		FaultHalf: c.Placing.FaultHalfLife,
+		Standbys:  standbysOf(c),
+		Policy:    policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -67,14 +68,73 @@ func printLines(out io.Writer, lines []line) error {
 // summary is the short status without its problems.
 func summary(s view.AgentStatus, now time.Time) []line {
 	g := givenOf(s)
-	return []line{
+	return append([]line{
 		{"sharing", sharing(s, now)},
 		{"for", usersOf(s.Running)},
 		{"cores", g.cores},
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
 		{"site", siteText(s)},
+	}, standbyLines(s)...)
+}
+
+// standbyLines say who goes on with the own jobs, and with whose jobs this site goes on.
+func standbyLines(s view.AgentStatus) (lines []line) {
+	var others []string
+	for _, g := range s.Standbys {
+		if g.Owner == s.Site {
+			lines = append(lines, line{"standbys", standbysText(g, s.Site)})
+			continue
+		}
+		text := nameOr(g.OwnerName, string(g.Owner))
+		switch {
+		case g.Here:
+			text += fmt.Sprintf(" (away; %s)", plural(g.Open, "job goes on from here",
+				"jobs go on from here"))
+		case g.Open > 0:
+			text += fmt.Sprintf(" (%s)", plural(g.Open, "job", "jobs"))
+		}
+		others = append(others, text)
 	}
+	if len(others) > 0 {
+		lines = append(lines, line{"stands by", "for " + strings.Join(others, ", ")})
+	}
+	return lines
+}
+
+// standbysText names the standbys of the own jobs, and who acts if that is one of them.
+func standbysText(g view.Group, self grid.SiteID) string {
+	var names []string
+	acting := "nobody"
+	for _, m := range g.Members {
+		name := nameOr(m.Name, string(m.Site))
+		if m.Site == g.Acting {
+			acting = name
+		}
+		if m.Site == self {
+			continue
+		}
+		if m.Away {
+			name += " (away)"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	text := strings.Join(names, ", ")
+	if len(names) == 0 {
+		text = "none yet"
+	}
+	if g.Acting != self {
+		text += "; " + acting + " acts for your jobs"
+	}
+	return text
+}
+
+func nameOr(name, id string) string {
+	if name != "" {
+		return name
+	}
+	return id
 }
 
 // sharing says whether the site takes jobs now and, if not, why.

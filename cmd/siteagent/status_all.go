@@ -52,6 +52,9 @@ func printAll(out io.Writer, s view.AgentStatus, now time.Time) error {
 		lines = append(lines, line{"job", fmt.Sprintf("%s %s, for %s", r.Task, r.Phase, r.SubmitterName)})
 	}
 	lines = append(lines, planLines(s.Plan, now)...)
+	for _, f := range s.Faults {
+		lines = append(lines, line{"failed us", faultText(f, now)})
+	}
 	for _, n := range s.Notices {
 		lines = append(lines, line{"notice", noticeText(n)})
 	}
@@ -62,6 +65,15 @@ func printAll(out io.Writer, s view.AgentStatus, now time.Time) error {
 		)
 	}
 	return printLines(out, lines)
+}
+
+// faultText says how often a site has failed this submitter's tasks, and what others say of it.
+func faultText(f view.FaultRow, now time.Time) string {
+	name := f.Name
+	if name == "" {
+		name = string(f.Site)
+	}
+	return fmt.Sprintf("%s: %s; fault index %d", name, f.Text(now), f.Index)
 }
 
 // availabilityLines say how likely the machine is to leave within an hour and within

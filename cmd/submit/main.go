@@ -21,6 +21,7 @@
 //	cancel.go        submit cancel
 //	forget.go        submit forget
 //	sites.go         submit sites
+//	recover.go       submit recover
 //	version.go       submit version
 //	submit.go        handing a job over, and following it
 //	placing.go       flags that say where and when

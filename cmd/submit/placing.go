@@ -8,6 +8,7 @@ type placingFlags struct {
 	at, notBefore, deadline, priority, reservation, project, overrun, split, communication string
 
 	checkpoint, retries, maxFailures string
+	replicas, agreement, verify      string
 	after                            []string
 	flood                            bool
 }
@@ -33,6 +34,14 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 		"how often a task that fails by itself runs again, elsewhere where it can")
 	flags.StringVar(&f.maxFailures, "max-failures", "",
 		"stop the job when so many of its tasks have failed")
+	flags.StringVar(&f.replicas, "replicas", "",
+		"run each task in so many copies on different sites, 1 to 8; auto: two until "+
+			"a site is trusted")
+	flags.StringVar(&f.agreement, "agreement", "",
+		"how many of the replicas have to give the same result; default 1: the first "+
+			"that ends well")
+	flags.StringVar(&f.verify, "verify", "",
+		"compare that part of the results, such as .02, with those of another site")
 	flags.BoolVar(&f.flood, "flood", false,
 		"queue it at several sites; the first whose turn it is runs it")
 }
@@ -68,6 +77,9 @@ func (f *placingFlags) write(doc map[string]any) {
 		{doc, "communication", f.communication},
 		{doc, "retries", f.retries},
 		{doc, "max-failures", f.maxFailures},
+		{doc, "replicas", f.replicas},
+		{doc, "agreement", f.agreement},
+		{doc, "verify", f.verify},
 	})
 	if len(start) > 0 {
 		doc["start"] = start

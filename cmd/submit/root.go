@@ -93,7 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
-		a.versionCommand(),
+		a.recoverCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,9 @@ func (a *app) sitesCommand() *cobra.Command {
 		Args: exactly(0, "no argument"),
 		Long: `List the sites the agent has seen within a week, those that are away included.
 RISK 1H gives the probability that the site leaves within an hour, from what this agent
-has seen of its coming and going. SKEW tells how far its clock is ahead of this one's.
+has seen of its coming and going. FAULTS counts how often it has failed this agent's
+tasks, less its successes, and after a + what other submitters say. SKEW tells how far its
+clock is ahead of this one's.
 Below the table: how many sites are to be expected an hour from now.`,
 		Example: "  submit sites\n  submit sites -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +34,8 @@ Below the table: how many sites are to be expected an hour from now.`,
 			}
 			r.table = func(t *table) {
 				t.row("NAME", "DOMAIN", "STATE", "CORES", "MEMORY", "GFLOPS", "RUNS", "FAULTS", "RISK 1H",
-					"SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|ID", "|ADDRESSES")
+					"SKEW", "SEEN", "DOWN", "UP", "|SINCE", "|WENT", "|RTT", "|FAILED", "|ID",
+					"|ADDRESSES")
 				for _, s := range sites {
 					siteRow(t, s)
 				}
@@ -90,10 +94,18 @@ func siteRow(t *table, s view.SiteRow) {
 	if s.RoundTripMS != nil {
 		roundTrip = strconv.FormatFloat(*s.RoundTripMS, 'f', 1, 64) + "ms"
 	}
+	faults, failed := strconv.Itoa(s.FaultIndex), ""
+	if f := s.Fault; f != nil {
+		failed = f.Text(time.Now())
+		if f.Shared > 0 {
+			faults += fmt.Sprintf(" +%.1f", f.Shared)
+		}
+	}
 	t.row(nameOf(s.Name, s.ID), string(s.Domain), state, cores, memory, speed,
 		strings.Join(s.Kinds, ","),
-		strconv.Itoa(s.FaultIndex), view.Percent(s.ZHour), skew(s.SkewSeconds),
+		faults, view.Percent(s.ZHour), skew(s.SkewSeconds),
 		moment(s.LastSeen), rate(s.DownBps), rate(s.UpBps),
-		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip, "|"+string(s.ID),
+		"|"+moment(s.Since), "|"+strconv.FormatUint(s.Ends, 10), "|"+roundTrip,
+		"|"+failed, "|"+string(s.ID),
 		"|"+strings.Join(s.Addresses, " "))
 }

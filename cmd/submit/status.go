@@ -86,6 +86,12 @@ func (a *app) taskRows(t *table, tasks []view.TaskView) {
 			t.row(text)
 			said++
 		}
+		for _, line := range task.CopyLines() {
+			if said < maxTaskLines {
+				t.row(line)
+				said++
+			}
+		}
 	}
 }
 

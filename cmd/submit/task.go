@@ -82,6 +82,7 @@ func (a *app) whyTask(v view.JobView, t view.TaskView) []string {
 	if t.Distance != nil && t.Site != "" {
 		lines[0] += ", at distance " + number(t.Distance)
 	}
+	lines = append(lines, t.CopyLines()...)
 	for _, at := range t.Attempts {
 		if at.Token != t.Token && at.Cause != "" {
 			lines = append(lines, fmt.Sprintf("attempt %d on %s ended: %s",
@@ -116,6 +117,8 @@ func (a *app) whyJob(v view.JobView, tasks []view.TaskView) []string {
 			len(lines) < maxTaskLines {
 			lines = append(lines, text)
 		}
+		more := t.CopyLines()
+		lines = append(lines, more[:min(len(more), max(maxTaskLines-len(lines), 0))]...)
 	}
 	return lines
 }

@@ -45,6 +45,8 @@ type Config struct {
 	Past        Past                          // how long ended jobs are kept
 	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
 	FIBR        bool                          // failed tasks go by the fault index alone
+	OwnFaults   bool                          // other submitters hear of no faults, nor are heeded
+	FaultHalf   time.Duration                 // in which a fault fades to half; 0 = the default
 	SoftMin     bool                          // choose offers by chance among the nearest
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity
@@ -203,9 +205,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.makeMachines(); err != nil {
 		return a, err
 	}
-	if err = a.openHeeding(); err != nil {
-		return a, err
-	}
 	if err = a.openGroups(); err != nil {
 		return a, err
 	}
@@ -223,7 +222,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.spawn(a.tryWalls)
 	a.spawn(a.remember)
 	a.spawn(a.followClock)
-	a.spawn(a.lookAfterGroups)
 	a.spawn(a.archive.run)
 	a.tellBans()
 	return a, nil
@@ -237,12 +235,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer end()
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
-	a.runGroups()
+	a.spawn(a.lookAfterGroups)
+	a.runGroups() //nolint:contextcheck // the agent's life, not the caller's
 	group.Go(func() error {
 		defer end()
 		select {
 		case <-ctx.Done():
-			a.handOver()
+			a.handOver() //nolint:contextcheck // the caller's has ended
 		case <-a.ctx.Done():
 		}
 		return nil

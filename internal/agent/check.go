@@ -185,7 +185,7 @@ var ErrNoAnswer = errors.New("no answer came in time")
 func (a *Agent) AskCheck(ctx context.Context, site grid.SiteID) (protocol.Checked, error) {
 	q, answer := a.checks.ask(site)
 	defer a.checks.forget(q)
-	a.send(site, protocol.Check{Number: q.number})
+	a.sendQuietly(site, protocol.Check{Number: q.number})
 	timer := time.NewTimer(checkWait)
 	defer timer.Stop()
 	select {

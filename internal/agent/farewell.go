@@ -8,17 +8,23 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// farewell prepares that an attempt's submitter is told of the agent's death, when the
-// attempt has been ended. A site's own jobs need nobody to be told: their submitter has died.
+// farewell prepares that who may act for an attempt's owner is told of the agent's death, when the
+// attempt has been ended. Of a site's own jobs nobody else need be told where none stands by:
+// their submitter has died.
 func (w *workshop) farewell(id grid.AttemptID, submitter grid.SiteID) *lrm.Farewell {
-	if len(w.a.cfg.Herald) == 0 || submitter == w.a.mesh.Self() {
+	if len(w.a.cfg.Herald) == 0 {
 		return nil
 	}
-	addrs := w.a.mesh.Ways(submitter)
-	if len(addrs) == 0 {
+	note := p2p.DeathNote{Attempt: id}
+	for _, site := range w.a.heeding.members(submitter) {
+		if addrs := w.a.mesh.Ways(site); site != w.a.mesh.Self() && len(addrs) > 0 {
+			note = note.With(site, addrs)
+		}
+	}
+	if note.To == "" {
 		return nil
 	}
-	text, err := p2p.DeathNote{Attempt: id, To: submitter, Addrs: addrs}.Encode()
+	text, err := note.Encode()
 	if err != nil {
 		w.a.log.Warn("nobody will be told of an attempt's death",
 			"attempt", id.String(), "error", err)

@@ -32,7 +32,7 @@ type group struct {
 	term    uint64                     // of the machine that acts here; 0: none does
 	record  *store.Journal             // of that machine; nil: it has none
 	shown   shown                      // what people see while another one acts
-	first   bool                       // the machine that boots is the first one since the agent's start
+	first   bool                       // the machine that boots is the first one of this run
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
 	full    bool                       // the group takes no more
 	saves   []standby.Save             // not on the disk yet
@@ -60,6 +60,9 @@ func wakeKey() step.TimerKey { return step.TimerKey{Name: "group"} }
 // mostWaiting bounds the inputs that wait for a machine to boot, or for the group.
 const mostWaiting = queueLimit
 
+// groupPrefix begins the names of the machines of other owners.
+const groupPrefix = "standby"
+
 // groupName is the machine's name in the store: that of the own jobs is the broker's.
 func (a *Agent) groupName(owner grid.SiteID) string {
 	if owner == a.mesh.Self() {
@@ -67,7 +70,7 @@ func (a *Agent) groupName(owner grid.SiteID) string {
 	}
 	sum := sha256.Sum256([]byte(owner))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])
-	return "standby" + strings.ToLower(text)
+	return groupPrefix + strings.ToLower(text)
 }
 
 // newGroup makes the loop of a member that the store has.
@@ -104,6 +107,15 @@ func (g *group) open(stored standby.Stored) error {
 	return nil
 }
 
+// begin makes another member of this agent's, in place of the one that it was.
+func (g *group) begin(m store.Member) error {
+	if err := g.store.Enlist(m); err != nil {
+		return err
+	}
+	g.id, g.saves, g.todo, g.assembly, g.parcels = m.ID, nil, nil, assembly{}, parcels{}
+	return g.open(m.Stored)
+}
+
 // own reports whether the group keeps this agent's own jobs.
 func (g *group) own() bool { return g.owner == g.a.mesh.Self() }
 
@@ -116,9 +128,6 @@ func (g *group) alone() bool {
 	return len(conf.Voters) == 1 && len(conf.Outgoing) == 0 && conf.Voters[0] == g.id
 }
 
-// hand gives the member an input from another goroutine.
-func (g *group) hand(in standby.Input) { _ = g.push(task{member: in}, false) }
-
 // work takes a batch. What the member wants on the disk is written when all of it is taken, so
 // that Steps share entries and entries share a wait for the disk.
 func (g *group) work(ctx context.Context, batch []task) error {
@@ -129,9 +138,9 @@ func (g *group) work(ctx context.Context, batch []task) error {
 		case t.ask != nil:
 			questions = append(questions, t.ask)
 		case t.member != nil:
-			g.step(t.member)
+			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
 		default:
-			g.input(t.input)
+			g.input(t.input) //nolint:contextcheck // the same
 		}
 	}
 	if err := g.write(ctx, false); err != nil {
@@ -140,7 +149,7 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	for _, q := range questions {
 		q()
 	}
-	return nil
+	return g.write(ctx, false) // messages of other members are taken by questions
 }
 
 // input is one of the machine's, or of the group's own timer.
@@ -202,7 +211,7 @@ func (g *group) thinkOn() {
 	}
 }
 
-// step gives the member an input and carries out what it wants, in order. What comes of that
+// step gives the member an input and carries out what it wants, in order. What comes from that
 // follows behind.
 func (g *group) step(in standby.Input) {
 	g.todo = append(g.todo, g.member.Step(g.clock.now(), in)...)
@@ -277,16 +286,18 @@ func (g *group) write(ctx context.Context, all bool) error {
 			return nil
 		}
 		g.saves = nil
-		if err := g.remember(ctx, func() error { return g.store.SaveMember(g.name, saves) }); err != nil {
+		save := func() error { return g.store.SaveMember(g.name, saves) }
+		if err := g.remember(ctx, save); err != nil {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}
+		//nolint:contextcheck // what it begins lives as long as the agent
 		g.step(standby.Saved{Number: saves[len(saves)-1].Number})
 	}
 	return nil
 }
 
-// mostSaves is how many Saves wait that need not be on the disk soon.
+// mostSaves bounds the Saves that wait and need not be on the disk soon.
 const mostSaves = 64
 
 // fallen notes that the member has ended, by a flaw of the library or of its log. What is on the

@@ -12,7 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// content is what the jobs of a group need beside their facts: inputs, modules, results,
+// content holds what the jobs of a group need beside their facts: inputs, modules, results,
 // checkpoints. Who acts has all of it and asks the other members to keep it as well. What a site
 // has computed counts when one more member has it (rule 17).
 type content struct {

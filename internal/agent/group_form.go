@@ -23,7 +23,7 @@ type Standbys struct {
 	Bytes  int64 // of facts of one of them at most; default 64 MiB
 	Data   int64 // of inputs and modules of one of them at most; default 256 MiB
 
-	// ElectionTimeout is how long a silent agent is waited for before another one acts; default
+	// A silent agent is waited for as long as ElectionTimeout before another one acts; default
 	// one second.
 	ElectionTimeout time.Duration
 }
@@ -49,7 +49,7 @@ const (
 	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
 )
 
-// forming is how the owner's agent gets its standbys, and replaces them.
+// forming keeps track of how the owner's agent gets its standbys, and replaces them.
 type forming struct {
 	asked   map[grid.SiteID]time.Time        // when
 	refused map[grid.SiteID]time.Time        // when
@@ -142,8 +142,10 @@ func (g *group) form() {
 	}
 	target := g.target()
 	switch {
-	case target == nil:
+	case target == nil && g.certifies(conf.Voters):
 		g.wish(conf)
+	case target == nil:
+		g.certify(conf.Voters, nil) // the group was made anew
 	case slices.Equal(target, conf.Voters):
 		if len(conf.Learners) == 0 {
 			g.certify(conf.Voters, nil)
@@ -164,6 +166,15 @@ func (g *group) form() {
 	}
 }
 
+// certifies reports whether the certificate names just these, or nobody was ever certified.
+func (g *group) certifies(voters []standby.MemberID) bool {
+	named := g.assembly.certificate.Members
+	return len(named) == 0 ||
+		slices.EqualFunc(named, voters, func(m protocol.CertMember, id standby.MemberID) bool {
+			return standby.MemberID(m.ID) == id
+		})
+}
+
 // saveSettings lets standbys know how the owner's broker is set up.
 func (g *group) saveSettings() {
 	row := groupFact(keySettings, g.a.brokerSettings())
@@ -172,7 +183,7 @@ func (g *group) saveSettings() {
 	}
 }
 
-// target is what the change under way is to end with, nil if there is none.
+// target has the voters that the change under way is to end with, nil if there is none.
 func (g *group) target() (voters []standby.MemberID) {
 	if row := g.member.Row(broker.FactGroup, keyTarget); row != nil {
 		_ = json.Unmarshal(row, &voters)
@@ -193,7 +204,8 @@ func (g *group) wish(conf standby.Conf) {
 		stay = []standby.MemberID{g.id}
 	} else {
 		for site, id := range g.forming.answers {
-			if len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id) && g.a.around.has(site) {
+			wanted := len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id)
+			if wanted && g.a.around.has(site) {
 				stay = append(stay, id)
 			}
 		}
@@ -273,6 +285,9 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 // is to end with, which begins when the group has agreed on that. Without a target it ends one.
 func (g *group) certify(voters, target []standby.MemberID) {
 	next := protocol.Certificate{Owner: g.owner, Epoch: g.assembly.certificate.Epoch + 1}
+	if g.member.Row(broker.FactGroup, keyRecovered) != nil {
+		next.Epoch += recoveredBy
+	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(voters, target)))) {
 		site := g.siteOf(id)
 		for candidate, accepted := range g.forming.answers {
@@ -293,7 +308,8 @@ func (g *group) certify(voters, target []standby.MemberID) {
 	if target != nil {
 		end = groupFact(keyTarget, target)
 	}
-	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end)
+	recovered := step.Fact{Kind: broker.FactGroup, Key: keyRecovered}
+	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end, recovered)
 }
 
 // certified goes on when the group has agreed on a certificate.

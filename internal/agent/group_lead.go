@@ -17,11 +17,11 @@ import (
 const (
 	commandPatience = 5 * time.Second         // a command waits so long for who acts
 	handOverWithin  = 1500 * time.Millisecond // an agent that stops waits so long for a successor
-	returnAgain     = 30 * time.Second        // the lead is offered to its owner again after so long
+	returnAgain     = 30 * time.Second        // the lead is offered to its owner again
 	returnAfter     = time.Second             // an owner is back when it was seen for so long
 )
 
-// look is what a group does with each tick.
+// look does what a group does with each tick.
 func (g *group) look() {
 	if err := g.write(g.a.ctx, true); err != nil {
 		g.a.leave(err)
@@ -63,7 +63,7 @@ func (g *group) whyIdle() error {
 		}
 	}
 	return fmt.Errorf("%w: a majority of this agent and its standbys is needed, and %v cannot be "+
-		"reached; wait for one of them, or see submit recover --help", errNotActing, missing)
+		"reached; wait for one of them, or submit recover --help", errNotActing, missing)
 }
 
 // giveBack hands the lead to the owner's agent when that is back and has all.
@@ -186,7 +186,8 @@ func (g *group) seen() *broker.Machine {
 	m, _, _ := g.making()
 	if m != nil {
 		if err := m.Restore(facts); err != nil {
-			g.log.Warn("the jobs of an owner cannot be shown", "owner", string(g.owner), "error", err)
+			g.log.Warn("the jobs of an owner cannot be shown",
+				"owner", string(g.owner), "error", err)
 			m, _, _ = g.making()
 		}
 	}

@@ -31,12 +31,16 @@ type brokerSettings struct {
 	FIBR        bool
 	SoftMin     bool
 	Replies     int
+
+	OwnFaults bool          `json:",omitempty"`
+	FaultHalf time.Duration `json:",omitempty"`
 }
 
 func (a *Agent) brokerSettings() brokerSettings {
 	return brokerSettings{
 		Name: a.cfg.Name, Lease: a.cfg.Lease, LeaseMargin: a.cfg.LeaseMargin, Policy: a.cfg.Policy,
 		FIBR: a.cfg.FIBR, SoftMin: a.cfg.SoftMin, Replies: a.cfg.Replies,
+		OwnFaults: a.cfg.OwnFaults, FaultHalf: a.cfg.FaultHalf,
 	}
 }
 
@@ -58,9 +62,11 @@ func (g *group) makeBroker() (*broker.Machine, step.Machine, any) {
 // brokerConfig is that of an owner's broker which runs here.
 func (a *Agent) brokerConfig(owner grid.SiteID, s brokerSettings) broker.Config {
 	c := broker.Default(owner)
-	c.Here, c.Name, c.Seed = a.mesh.Self(), s.Name, a.cfg.Seed
+	c.Here, c.HeldBy, c.Name, c.Seed = a.mesh.Self(), a.cfg.P2P.Owner, s.Name, a.cfg.Seed
 	c.Addrs, c.Capability = a.mesh.Addrs(), a.cfg.Capability
 	c.ReplyTarget, c.Policy, c.FIBR = s.Replies, s.Policy, s.FIBR
+	c.OwnFaultsOnly = s.OwnFaults
+	setIf(&c.FaultHalfLife, s.FaultHalf)
 	if a.cfg.Gossip {
 		c.UnicastUpTo = 0
 	}
@@ -203,18 +209,26 @@ func (g *group) persist(then func(), rows ...step.Fact) {
 	g.step(standby.Stepped{Term: g.term, Effects: effects})
 }
 
-// sendOut sends a message of the owner's broker, in the name of the owner if others may act for
-// it as well.
+// sendOut sends a message of the owner's broker, in the name of the owner if it has certified
+// who may act for it. What the owner says of sites it says itself, under its own key.
 func (g *group) sendOut(to grid.SiteID, m protocol.Message) {
+	if _, said := m.(protocol.Testimony); said {
+		if g.own() {
+			g.a.send(to, m)
+		}
+		return
+	}
 	g.a.send(to, g.wrap(m))
 }
 
 func (g *group) broadcastOut(m protocol.Message) { g.a.broadcast(g.wrap(m)) }
 
-// wrap says for whom a message is, and by which right.
+// wrap says for whom a message is, and by which right. Who is in the group at the moment does not
+// count: a site that has seen a certificate heeds no message without a term, before the change
+// that it is for and after the one that leaves the owner alone.
 func (g *group) wrap(m protocol.Message) protocol.Message {
-	if g.alone() && g.own() {
-		return m
+	if g.assembly.encoded == nil {
+		return m // nobody else has ever been able to
 	}
 	return g.a.behalf(g.owner, g.term, g.assembly.encoded, m)
 }

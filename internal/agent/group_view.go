@@ -11,7 +11,7 @@ import (
 func (a *Agent) Groups(ctx context.Context) ([]view.Group, error) {
 	shown := []view.Group{}
 	for _, g := range a.groups.list() {
-		if !g.own() && g.end == nil {
+		if !g.own() && !a.groups.runs(g) {
 			continue // it does not run yet
 		}
 		if err := g.ask(ctx, func() { shown = append(shown, g.view()) }); err != nil {
@@ -47,7 +47,7 @@ func (g *group) view() view.Group {
 	facts, _ := g.member.Table()
 	conf := g.member.Members()
 	v := view.Group{
-		Owner: g.owner, Here: g.acts(), Term: term, Members: []grid.SiteID{},
+		Owner: g.owner, Here: g.acts(), Term: term, Members: []view.GroupMember{},
 		Changing: len(conf.Outgoing)+len(conf.Learners) > 0 || g.target() != nil,
 		Facts:    int64(len(facts)),
 	}
@@ -56,10 +56,10 @@ func (g *group) view() view.Group {
 	}
 	for _, id := range conf.Voters {
 		site := g.siteOf(id)
-		v.Members = append(v.Members, site)
-		if site != g.a.mesh.Self() && !g.a.around.has(site) {
-			v.Away = append(v.Away, site)
-		}
+		peer, connected := g.a.around.peer(site)
+		v.Members = append(v.Members, view.GroupMember{
+			Site: site, Name: peer.Name, Away: !connected && site != g.a.mesh.Self(),
+		})
 	}
 	if m := g.seen(); m != nil {
 		for _, id := range m.Jobs() {

@@ -211,9 +211,6 @@ func (a *Agent) enlist(owner grid.SiteID, m protocol.StandbyAsk) (standby.Member
 	member := store.Member{
 		Name: a.groupName(owner), ID: newMemberID(), Owner: owner, Stored: standby.Joining(),
 	}
-	if err := a.store.Dismiss(member.Name, false); err != nil {
-		return 0, err
-	}
 	if err := a.store.Enlist(member); err != nil {
 		return 0, err
 	}
@@ -260,21 +257,13 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	joins := g.member.Members().Voters == nil // it has asked before
 	if !joins {
 		if g.acts() {
-			g.discard(standby.Discard{Term: g.term, Why: "the jobs of an earlier life are taken up"})
+			g.discard(standby.Discard{
+				Term: g.term, Why: "the jobs of an earlier life are taken up",
+			})
 		}
 		g.id = newMemberID()
 		member := store.Member{Name: g.name, ID: g.id, Owner: g.owner, Stored: standby.Joining()}
-		err := g.store.Dismiss(g.name, true)
-		if err == nil {
-			err = g.store.Enlist(member)
-		}
-		if err != nil {
-			g.a.leave(err)
-			return
-		}
-		g.saves, g.todo = nil, nil
-		g.assembly = assembly{}
-		if err := g.open(standby.Joining()); err != nil {
+		if err := g.begin(member); err != nil {
 			g.a.leave(err)
 			return
 		}

@@ -46,6 +46,13 @@ func (s *groups) remove(g *group) {
 	}
 }
 
+// runs reports whether the loop of another owner's group was begun.
+func (s *groups) runs(g *group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return g.end != nil
+}
+
 // list has them by owner, ascending.
 func (s *groups) list() []*group {
 	s.mu.Lock()
@@ -69,16 +76,16 @@ func (s *groups) foreign(self grid.SiteID) int {
 }
 
 // openGroups makes the groups that the store has, and the agent's own if it has none. The own one
-// is of this agent alone at first: its table is what the broker has kept.
+// is of this agent alone at first: its table has what the broker has kept.
 func (a *Agent) openGroups() error {
 	members, err := a.store.Members()
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(members, func(m store.Member) bool { return m.Name == brokerName }) {
-		own, err := a.foundGroup()
-		if err != nil {
-			return err
+		own, wrong := a.foundGroup()
+		if wrong != nil {
+			return wrong
 		}
 		members = append(members, own)
 	}
@@ -93,6 +100,8 @@ func (a *Agent) openGroups() error {
 		a.groups.add(g)
 		if g.own() {
 			a.broker = g.loop
+		} else {
+			g.pinTable() // before what nobody owns is swept
 		}
 	}
 	return nil
@@ -107,7 +116,7 @@ func (a *Agent) foundGroup() (store.Member, error) {
 	id := newMemberID()
 	m := store.Member{
 		Name: brokerName, ID: id, Owner: a.mesh.Self(),
-		Stored: standby.FoundedAfter(a.store.Incarnation()-1, facts, id),
+		Stored: standby.Founded(a.store.Incarnation()-1, facts, id),
 	}
 	return m, a.store.Enlist(m)
 }
@@ -122,9 +131,6 @@ func (a *Agent) afterRestore(m store.Member) (store.Member, error) {
 	a.log.Warn("this state was restored: the part in a group of standbys begins anew",
 		"owner", string(m.Owner))
 	m.ID, m.Stored = newMemberID(), standby.Joining()
-	if err := a.store.Dismiss(m.Name, true); err != nil {
-		return m, err
-	}
 	return m, a.store.Enlist(m)
 }
 
@@ -133,7 +139,7 @@ func (a *Agent) runGroups() {
 	a.groups.turn.Lock()
 	defer a.groups.turn.Unlock()
 	for _, g := range a.groups.list() {
-		if !g.own() && g.end == nil {
+		if !g.own() && !a.groups.runs(g) {
 			a.runGroup(g)
 		}
 	}
@@ -154,7 +160,9 @@ func (a *Agent) flushGroups() error {
 // runGroup lets a group of another owner live until it is dismissed, or the agent ends.
 func (a *Agent) runGroup(g *group) {
 	ctx, end := context.WithCancel(a.ctx)
+	a.groups.mu.Lock()
 	g.end = end
+	a.groups.mu.Unlock()
 	a.spawn(func() {
 		defer end()
 		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -193,7 +201,7 @@ func (a *Agent) tellBrokers(in step.Input) {
 	}
 }
 
-// around is what the machines were told of this site's surroundings, for those that boot later.
+// around holds what the machines were told of this site's surroundings, for those that boot later.
 // It is safe for concurrent use.
 type around struct {
 	mu       sync.Mutex
@@ -250,7 +258,7 @@ func (r *around) all() (inputs []step.Input) {
 	return inputs
 }
 
-// peer is what a connected site says of itself.
+// peer has what a connected site says of itself.
 func (r *around) peer(site grid.SiteID) (step.PeerSeen, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

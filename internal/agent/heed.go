@@ -216,7 +216,7 @@ func (a *Agent) sendOwner(owner grid.SiteID, m protocol.Message) {
 	}
 }
 
-// behalf is what a broker of a group says, in the owner's name and with its right to.
+// behalf puts the message of a group's broker into the owner's name, with the right to do so.
 func (a *Agent) behalf(
 	owner grid.SiteID, term uint64, certificate []byte, m protocol.Message,
 ) protocol.Message {
@@ -226,7 +226,7 @@ func (a *Agent) behalf(
 	}
 }
 
-// groupReceived takes what a site says to whoever acts for an owner.
+// groupReceived takes what a site says to the group member that acts for an owner.
 func (a *Agent) groupReceived(owner, from grid.SiteID, m protocol.Message) {
 	office := a.broker
 	if g := a.groups.of(owner); g != nil {

@@ -75,9 +75,8 @@ func (h *heeding) began(owner, acting grid.SiteID) {
 	}
 }
 
-// standIn is what the machine is told of an owner for whom a site acts: what the owner says of
-// itself, if it is connected, else what the site does, in the owner's last line of runs. h.mu is
-// held.
+// standIn describes an owner for whom a site acts: as the owner describes itself, if it is
+// connected, else as the site does, in the owner's last line of runs. h.mu is held.
 func (h *heeding) standIn(owner, acting grid.SiteID) step.PeerSeen {
 	if in, connected := h.here[owner]; connected {
 		return in

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -40,8 +41,10 @@ func (a *Agent) makeMachines() error {
 	}
 	a.siteMachine, a.brokerMachine = site.New(siteConfig), broker.New(brokerConfig)
 	var err error
-	a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig)
-	return err
+	if a.site, err = a.makeLoop(siteName, a.siteMachine, siteConfig); err != nil {
+		return err
+	}
+	return a.openHeeding()
 }
 
 func setIf(field *time.Duration, value time.Duration) {
@@ -96,8 +99,8 @@ func (p Planning) now() view.Planning {
 
 // NewMachine makes a machine as the header of its journal says, for a replay.
 func NewMachine(h store.Header) (step.Machine, error) {
-	switch h.Machine {
-	case siteName:
+	switch {
+	case h.Machine == siteName:
 		var c site.Config
 		if err := json.Unmarshal(h.Config, &c); err != nil {
 			return nil, fmt.Errorf("configuration of the site machine: %w", err)
@@ -106,7 +109,7 @@ func NewMachine(h store.Header) (step.Machine, error) {
 			return nil, fmt.Errorf("configuration of the site machine: %w", err)
 		}
 		return site.New(c), nil
-	case brokerName:
+	case h.Machine == brokerName, strings.HasPrefix(h.Machine, groupPrefix):
 		var c broker.Config
 		if err := json.Unmarshal(h.Config, &c); err != nil {
 			return nil, fmt.Errorf("configuration of the submitter machine: %w", err)

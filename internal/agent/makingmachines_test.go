@@ -68,6 +68,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	own.Priced, own.Price, own.WasmOnly, own.HoldAll = true, 3, true, true
 	own.Replies, own.Policy, own.Gossip = 7, grid.AvailPolicy(1), true
 	own.SoftMin, own.FIBR = true, true
+	own.OwnFaults, own.FaultHalf = true, time.Hour
 	own.Owner.Patience, own.Planning = time.Minute, Planning{Promised: 50}
 	b, s, o = made(t, own)
 	wantSite.Self, wantSite.Planning = b.Self(), site.Planning{
@@ -80,6 +81,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	wantBroker.ReplyTarget, wantBroker.Policy = 7, grid.AvailPolicy(1)
 	wantBroker.UnicastUpTo, wantBroker.Choice = 0, broker.ChoiceSoftMin
 	wantBroker.FIBR = true
+	wantBroker.OwnFaultsOnly, wantBroker.FaultHalfLife = true, time.Hour
 	if diff := cmp.Diff(wantSite, s); diff != "" {
 		t.Errorf("the site's machine as its owner wants it (-want +got):\n%s", diff)
 	}
@@ -99,6 +101,24 @@ func TestTheOrderThatIsLeftOpen(t *testing.T) {
 		got := c.given.now()
 		if got.Policy != c.want.Policy || got.Backfill != c.want.Backfill {
 			t.Errorf("%+v becomes %+v", c.given, got)
+		}
+	}
+}
+
+// A submitter's machine is made again from its journal, the own one and that of an owner for whom
+// this agent has acted.
+func TestMachinesOfOtherOwnersAreMadeAgain(t *testing.T) {
+	b, _, own := made(t, plans(t, 2)[0])
+	text, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = "12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7"
+	for _, owner := range []grid.SiteID{b.Self(), other} {
+		name := b.groupName(owner)
+		m, err := NewMachine(store.Header{Machine: name, Config: text})
+		if _, is := m.(*broker.Machine); err != nil || !is {
+			t.Errorf("%s: %T, %v", name, m, err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (a *Agent) join() error {
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
 			seen := step.PeerSeen{
 				Site: id, Name: f.Name, Capability: f.Capability, Skew: f.Skew, RoundTrip: f.RoundTrip,
-				Line: f.Run.Line,
+				Line: f.Run.Line, Owner: f.Owner,
 			}
 			a.tellBoth(seen)
 			a.tellGroups(seen)

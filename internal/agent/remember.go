@@ -18,7 +18,7 @@ type endurance struct {
 // retryFacts is the pause between two attempts to write facts.
 const retryFacts = 200 * time.Millisecond
 
-// remember makes facts durable, by write. Until they are the machine hears nothing new, and of what it
+// remember makes facts durable, by write. Until they are the machine hears nothing new; of what it
 // wants nothing is done: what waits is bounded as the queue is. Questions are answered, so
 // that people can ask what is wrong.
 func (l *loop) remember(ctx context.Context, write func() error) error {

@@ -36,6 +36,7 @@ type saver struct {
 	order  *step.Save  // the checkpoint to be taken
 	before fs.FileInfo // the state that was there when that was asked for
 	since  time.Time   // when
+	told   string      // why the program saves none, as it says
 }
 
 func newSaver(w *workshop, a lrm.Attempt, job *work) *saver {
@@ -84,7 +85,7 @@ func (s *saver) ask(wanted bool) {
 func (s *saver) look(ctx context.Context) bool {
 	now := s.dir.Look()
 	if now == nil || lrm.SameState(now, s.last) {
-		return false
+		return s.explain()
 	}
 	if !s.able {
 		s.able = true
@@ -96,6 +97,27 @@ func (s *saver) look(ctx context.Context) bool {
 		return false
 	}
 	s.take(ctx)
+	return true
+}
+
+// explain passes on why the program saves no state, if it says so, and reports whether that ended
+// the wish for one.
+func (s *saver) explain() bool {
+	why := s.dir.Problem()
+	if why == "" {
+		return false
+	}
+	if why != s.told {
+		s.told = why
+		s.w.a.log.Info("a program's state is not saved", "attempt", s.id.String(), "why", why)
+	}
+	if s.order == nil {
+		return false
+	}
+	answer := step.Saved{Attempt: s.id, Problem: why, Took: time.Since(s.since)}
+	s.order = nil
+	s.ask(false)
+	s.w.a.site.tell(answer)
 	return true
 }
 
@@ -142,7 +164,7 @@ func (s *saver) store(
 	}
 	a := s.w.a
 	all := io.MultiReader(io.LimitReader(f, info.Size()), bytes.NewReader(seal))
-	ref, err := a.data.AddFile(ctx, all)
+	ref, err := a.data.AddState(ctx, all)
 	if err != nil {
 		return c, nil, fmt.Errorf("store state: %w", err)
 	}

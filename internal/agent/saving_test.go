@@ -91,6 +91,27 @@ func TestStatesBecomeCheckpoints(t *testing.T) {
 	b.discard()
 }
 
+// A program that says why it saves no state is not waited for: the site learns of it.
+func TestAStateThatCannotBeSaved(t *testing.T) {
+	b := newBench(t, fake.New(fake.Config{}))
+	b.stage()
+	task := savedTask()
+	task.Args = []string{"run=-1s"}
+	b.begin(time.Hour, task)
+	b.order(step.Save{Attempt: testAttempt, Number: 1})
+	problem := filepath.Join(b.work.attemptDir(testAttempt), "work", "ckpt", "problem")
+	var told []step.Saved
+	eventually(t, "the site learns why", func() bool {
+		// Again and again, since what was there before the order is removed with it.
+		_ = os.WriteFile(problem, []byte("a file is open\n"), 0o600)
+		told = list[step.Saved](b)
+		return len(told) > 0
+	})
+	if told[0].Problem != "a file is open" || told[0].Attempt != testAttempt {
+		t.Errorf("told %+v", told[0])
+	}
+}
+
 // A job that wants no checkpoints gets no directory.
 func TestNoCheckpointsAreTaken(t *testing.T) {
 	b := newBench(t, fake.New(fake.Config{}))

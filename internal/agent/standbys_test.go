@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -32,7 +33,7 @@ func grouped(t *testing.T, n int) []*node {
 	return nodes
 }
 
-// standing is how an agent sees an owner's group; zero: it has no part in it.
+// standing is an owner's group as an agent sees it; zero: it has no part in it.
 func (n *node) standing(t *testing.T, owner grid.SiteID) view.Group {
 	t.Helper()
 	groups, err := n.Groups(t.Context())
@@ -47,7 +48,7 @@ func (n *node) standing(t *testing.T, owner grid.SiteID) view.Group {
 	return view.Group{}
 }
 
-// die ends an agent at once, as far as others can tell.
+// die ends an agent immediately, as far as others can tell.
 func (n *node) die(t *testing.T) {
 	t.Helper()
 	if err := n.Close(); err != nil {
@@ -217,4 +218,38 @@ func TestWithoutAMajorityNothingIsPromised(t *testing.T) {
 	})
 	id := owner.submit(t, owner.job(t, "exit=0"))
 	owner.await(t, id, view.PhaseDone)
+}
+
+// Both standbys are lost for good: the owner says so, naming them, and the agent goes on alone
+// with the jobs that it knew, then with others. A standby that is heard cannot be given up.
+func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
+	nodes := grouped(t, 5)
+	owner := nodes[0]
+	if err := owner.Backend.Recover(t.Context(), nil); !errors.Is(err, view.ErrConflict) {
+		t.Errorf("Recover of a group that is whole: %v", err)
+	}
+	standbys := standbysOf(t, nodes, owner.Self())
+	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
+	owner.await(t, id, view.PhaseRunning)
+	var lost []grid.SiteID
+	for _, n := range standbys {
+		lost = append(lost, n.Self())
+		n.die(t)
+	}
+	agent.Eventually(t, "the owner's agent acts no longer", func() bool {
+		return !owner.standing(t, owner.Self()).Here
+	})
+	if err := owner.Backend.Recover(t.Context(), lost[:1]); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("Recover without naming all: %v", err)
+	}
+	if err := owner.Backend.Recover(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	owner.await(t, id, view.PhaseDone)
+	agent.Eventually(t, "others stand by", func() bool {
+		own := owner.standing(t, owner.Self())
+		return own.Here && len(own.Members) == 3 && !own.Changing
+	})
+	again := owner.submit(t, owner.job(t, "exit=0"))
+	owner.await(t, again, view.PhaseDone)
 }

@@ -289,6 +289,7 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"DELETE", path, "", "", 204},
 		{"POST", "/stop", "application/json", `{"now": false}`, 202},
 		{"POST", "/stop", "", "", 409},
+		{"POST", "/recover", "application/json", `{"without": ["attic"]}`, 409},
 		{"GET", "/jobs/nosuchjob", "", "", 404},
 		{"GET", "/jobs/aaaaaaaaaaaaaaaa/offers", "", "", 404},
 		{"GET", "/data/bnone", "", "", 404},

@@ -153,6 +153,8 @@ type owner interface {
 	Resume(ctx context.Context) error
 	// Stop makes the agent end: after its running tasks, or now, moving them.
 	Stop(ctx context.Context, now bool) error
+	// Recover goes on with the own jobs without their standbys, all of which are lost for good.
+	Recover(ctx context.Context, without []grid.SiteID) error
 	Settings
 }
 

@@ -335,6 +335,20 @@ func (h *handlers) ListenSite(
 	return ListenSite204Response{}, nil
 }
 
+// RecoverJobs answers POST /recover.
+func (h *handlers) RecoverJobs(
+	ctx context.Context, r RecoverJobsRequestObject,
+) (RecoverJobsResponseObject, error) {
+	without := make([]grid.SiteID, 0, len(r.Body.Without))
+	for _, site := range r.Body.Without {
+		without = append(without, grid.SiteID(site))
+	}
+	if err := h.backend.Recover(ctx, without); err != nil {
+		return nil, fmt.Errorf("recover: %w", err)
+	}
+	return RecoverJobs204Response{}, nil
+}
+
 // StopSite answers POST /stop.
 func (h *handlers) StopSite(
 	ctx context.Context, r StopSiteRequestObject,

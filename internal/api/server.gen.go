@@ -54,6 +54,12 @@ type CheckResult = view.CheckResult
 // Configuration Configuration is where a running agent's settings come from, and what came of reading them again
 type Configuration = view.Configuration
 
+// CopyView CopyView is one of the copies in which a task runs
+type CopyView = view.CopyView
+
+// CountedWord CountedWord is a word with how often it applies
+type CountedWord = view.CountedWord
+
 // DataRef DataRef names stored data
 type DataRef = view.DataRef
 
@@ -82,6 +88,12 @@ type Forgotten struct {
 
 // Further Further is a site's place on an axis beyond x, y and z
 type Further = view.Further
+
+// Group Group has an owner's agent and its standbys, as an agent sees them
+type Group = view.Group
+
+// GroupMember GroupMember is one agent of a group
+type GroupMember = view.GroupMember
 
 // InputSpec InputSpec is a grid.Input as JSON
 type InputSpec = view.InputSpec
@@ -195,6 +207,12 @@ type PromiseView = view.PromiseView
 
 // Reach Reach is how this site and the others reach each other
 type Reach = view.Reach
+
+// RecoverRequest defines model for RecoverRequest.
+type RecoverRequest struct {
+	// Without the sites of all standbys, each of which is lost for good
+	Without []string `json:"without"`
+}
 
 // Reservation Reservation is capacity that is held for a time, with what is bound to it
 type Reservation = view.Reservation
@@ -324,6 +342,9 @@ type PlanJobJSONRequestBody = JobSpec
 // SetPlanningJSONRequestBody defines body for SetPlanning for application/json ContentType.
 type SetPlanningJSONRequestBody = Planning
 
+// RecoverJobsJSONRequestBody defines body for RecoverJobs for application/json ContentType.
+type RecoverJobsJSONRequestBody = RecoverRequest
+
 // StopSiteJSONRequestBody defines body for StopSite for application/json ContentType.
 type StopSiteJSONRequestBody = StopRequest
 
@@ -407,6 +428,9 @@ type ServerInterface interface {
 	// SetPlanning Change that order while the site runs; promises are kept
 	// (PUT /planning)
 	SetPlanning(w http.ResponseWriter, r *http.Request)
+	// RecoverJobs Go on with the own jobs without standbys that are lost for good
+	// (POST /recover)
+	RecoverJobs(w http.ResponseWriter, r *http.Request)
 	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
 	// (GET /reservations)
 	ListReservations(w http.ResponseWriter, r *http.Request)
@@ -584,6 +608,12 @@ func (_ Unimplemented) GetPlanning(w http.ResponseWriter, r *http.Request) {
 // SetPlanning Change that order while the site runs; promises are kept
 // (PUT /planning)
 func (_ Unimplemented) SetPlanning(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RecoverJobs Go on with the own jobs without standbys that are lost for good
+// (POST /recover)
+func (_ Unimplemented) RecoverJobs(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1314,6 +1344,20 @@ func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// RecoverJobs operation middleware
+func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RecoverJobs(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
 
@@ -1660,6 +1704,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/stop", wrapper.StopSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/recover", wrapper.RecoverJobs)
 	})
 
 	return r
@@ -2737,6 +2784,39 @@ func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPla
 	return err
 }
 
+type RecoverJobsRequestObject struct {
+	Body *RecoverJobsJSONRequestBody
+}
+
+type RecoverJobsResponseObject interface {
+	VisitRecoverJobsResponse(w http.ResponseWriter) error
+}
+
+type RecoverJobs204Response struct {
+}
+
+func (response RecoverJobs204Response) VisitRecoverJobsResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RecoverJobsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecoverJobsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListReservationsRequestObject struct {
 }
 
@@ -3042,6 +3122,9 @@ type StrictServerInterface interface {
 	// SetPlanning Change that order while the site runs; promises are kept
 	// (PUT /planning)
 	SetPlanning(ctx context.Context, request SetPlanningRequestObject) (SetPlanningResponseObject, error)
+	// RecoverJobs Go on with the own jobs without standbys that are lost for good
+	// (POST /recover)
+	RecoverJobs(ctx context.Context, request RecoverJobsRequestObject) (RecoverJobsResponseObject, error)
 	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
 	// (GET /reservations)
 	ListReservations(ctx context.Context, request ListReservationsRequestObject) (ListReservationsResponseObject, error)
@@ -3831,6 +3914,37 @@ func (sh *strictHandler) SetPlanning(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SetPlanningResponseObject); ok {
 		if err := validResponse.VisitSetPlanningResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RecoverJobs operation middleware
+func (sh *strictHandler) RecoverJobs(w http.ResponseWriter, r *http.Request) {
+	var request RecoverJobsRequestObject
+
+	var body RecoverJobsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RecoverJobs(ctx, request.(RecoverJobsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RecoverJobs")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RecoverJobsResponseObject); ok {
+		if err := validResponse.VisitRecoverJobsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

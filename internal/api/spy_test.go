@@ -165,6 +165,10 @@ func (s *spy) Leave(_ context.Context, span, stop time.Duration) error {
 
 func (s *spy) Resume(context.Context) error { return s.note("resume") }
 
+func (s *spy) Recover(_ context.Context, without []grid.SiteID) error {
+	return s.note("recover", "without:", without)
+}
+
 func (s *spy) Stop(_ context.Context, now bool) error { return s.note("stop", "now:", now) }
 
 func (s *spy) Configuration(context.Context) (view.Configuration, error) {

@@ -21,18 +21,21 @@ import (
 func brokerLayers() []string {
 	return []string{
 		"doc.go", "events.go", "config.go", "near.go", "run.go", "wall.go", "offers.go", "arrival.go",
-		"pledge.go", "saved.go", "task.go", "traits.go", "divide.go", "job.go", "hold.go",
+		"pledge.go", "saved.go", "copies.go", "task.go", "traits.go", "divide.go", "job.go",
+		"hold.go",
 		"tail.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
-		"peers.go", "bounds.go", "policy.go", "round.go", "announce.go", "probe.go", "queue.go",
+		"testimony.go", "trouble.go", "faults.go", "peers.go", "trust.go", "bounds.go",
+		"policy.go", "round.go", "announce.go", "probe.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go",
-		"checkpoint.go", "space.go", "award.go", "clockset.go", "answers.go", "grant.go",
+		"comparison.go", "convict.go", "checkpoint.go", "space.go", "award.go", "clockset.go",
+		"answers.go", "grant.go",
 		"renew.go", "presence.go", "look.go",
 		"ranking.go", "desk.go", "parts_hosts.go",
 		"place_nearest.go", "place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go",
 		"place_together.go", "strategies.go", "submit.go", "restore.go", "resume.go", "check.go",
-		"view.go", "archive.go", "step.go",
+		"view.go", "view_copies.go", "archive.go", "step.go",
 	}
 }
 

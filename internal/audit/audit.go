@@ -17,11 +17,12 @@ type Records struct {
 }
 
 // Submission is a job that was ever submitted: its submitter's agent said so
-// after it had made it durable.
+// after it had made it durable. An agent that stands by for its submitter has one as well, with the
+// same facts; all of a job count as one.
 type Submission struct {
 	Job    grid.JobID
 	Count  uint32 // number of tasks
-	Held   bool   // its submitter has it still
+	Held   bool   // its submitter has it still, or one that stands by
 	Closed bool   // its submitter works on it no more
 
 	Submitted time.Time   // by its submitter's clock
@@ -29,6 +30,7 @@ type Submission struct {
 	Window    grid.Window // when it may run; its fixed start and its deadline are promises
 	Waits     bool        // it comes after other jobs
 	Passive   bool        // a reservation: nothing runs in it
+	Copied    bool        // its tasks may run in several copies
 }
 
 // Task is the last phase that a submitter noted of a task. A task that is not
@@ -40,8 +42,14 @@ type Task struct {
 	Awarded time.Time    // when its latest attempt was awarded
 	Promise grid.Promise // what its submitter says became of the promise of its time
 	// Missing are results of a done task that its submitter holds no more, though it holds
-	// the job.
+	// the job; or of which this is so at one that stands by.
 	Missing []grid.CID
+	// Of the first of several copies: the one whose result counts, from 1, 0 = none does; and
+	// whether it was decided that there is no result.
+	Chosen   uint32
+	NoResult bool
+	// Found are results that one of them holds: what another one lacks is not gone.
+	Found []grid.CID
 }
 
 // Run is one attempt on one site, and when it may have run.
@@ -122,15 +130,21 @@ func Audit(records Records) Report {
 		job := JobReport{Job: s.Job, Tasks: int(s.Count)}
 		for index := range s.Count {
 			id := grid.TaskID{Job: s.Job, Index: index}
-			if job.count(tasks[id].Phase, s) {
+			t, ran := tasks[id], runs[id]
+			if s.Copied {
+				t, ran = ofCopies(s, index, tasks, runs)
+			}
+			if job.count(t.Phase, s) {
 				report.Lost = append(report.Lost, id)
 			}
-			report.Doubled = append(report.Doubled, job.countRuns(runs[id])...)
-			inspect(&report, &job, s, id, tasks[id], runs[id])
-			if tasks[id].Phase == grid.PhaseDone && len(runs[id]) == 0 && !s.Passive {
+			inspect(&report, &job, s, id, t, ran)
+			if t.Phase == grid.PhaseDone && len(ran) == 0 && !s.Passive {
 				report.Unseen++
 			}
-			delete(runs, id)
+			for _, copied := range s.copies(index) { // each is a task that must not be doubled
+				report.Doubled = append(report.Doubled, job.countRuns(runs[copied])...)
+				delete(runs, copied)
+			}
 		}
 		report.Jobs = append(report.Jobs, job)
 		report.Total.add(job)
@@ -230,15 +244,32 @@ func overlap(a, b []Span) time.Duration {
 	return sum
 }
 
-// lastTasks keeps an end over everything else that was noted of a task.
+// lastTasks makes one of all that is known of each task.
 func lastTasks(tasks []Task) map[grid.TaskID]Task {
 	last := make(map[grid.TaskID]Task, len(tasks))
 	for _, t := range tasks {
-		if !last[t.ID].Phase.Ended() {
-			last[t.ID] = t
-		}
+		last[t.ID] = last[t.ID].and(t)
+	}
+	for id, t := range last {
+		t.Missing = slices.DeleteFunc(slices.Clone(t.Missing), func(c grid.CID) bool {
+			return slices.Contains(t.Found, c)
+		})
+		last[id] = t
 	}
 	return last
+}
+
+// and joins what is known of a task with what another agent knows of it: one that stands by may
+// have been told less. An end is kept over everything else, else the newest attempt.
+func (t Task) and(other Task) Task {
+	found, missing := slices.Concat(t.Found, other.Found), slices.Concat(t.Missing, other.Missing)
+	ended, also := t.Phase.Ended(), other.Phase.Ended()
+	newer := other.Token > t.Token || !ended && other.Token == t.Token
+	if also && !ended || also == ended && newer {
+		t = other
+	}
+	t.Found, t.Missing = found, missing
+	return t
 }
 
 // mergeSubmissions makes one of all that is known of each job, ascending by ID.
@@ -252,14 +283,22 @@ func mergeSubmissions(list []Submission) []Submission {
 			merged = append(merged, s)
 			continue
 		}
-		merged[last].Count = max(merged[last].Count, s.Count)
-		merged[last].Held = merged[last].Held || s.Held
-		merged[last].Closed = merged[last].Closed || s.Closed
-		if s.Seen.After(merged[last].Seen) {
-			merged[last].Seen = s.Seen
-		}
+		merged[last] = merged[last].and(s)
 	}
 	return merged
+}
+
+// and joins what is known of a job with what another agent knows of it.
+func (s Submission) and(other Submission) Submission {
+	if other.Count > s.Count { // of one that was removed before its journal begins nothing is known
+		s, other = other, s
+	}
+	s.Held, s.Closed = s.Held || other.Held, s.Closed || other.Closed
+	s.Copied = s.Copied || other.Copied
+	if other.Seen.After(s.Seen) {
+		s.Seen = other.Seen
+	}
+	return s
 }
 
 // groupRuns sorts the runs by task and attempt, and makes one of an attempt's

@@ -115,7 +115,9 @@ func (r *Records) addTasks(h history, stateDir string) error {
 	for id, t := range h.tasks {
 		if whole && h.jobs[id.Job].Held {
 			for _, c := range h.outputs[id] {
-				if !holds(c) {
+				if holds(c) {
+					t.Found = append(t.Found, c)
+				} else {
 					t.Missing = append(t.Missing, c)
 				}
 			}

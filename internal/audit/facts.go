@@ -25,7 +25,8 @@ type jobFact struct {
 			Kind   grid.WorkKind
 			Window grid.Window
 		}
-		After []grid.JobID
+		After      []grid.JobID
+		Redundancy grid.Redundancy
 	} `json:"job"`
 	SubmittedMS int64 `json:"submitted_ms"`
 	EndedMS     int64 `json:"ended_ms"` // 0 while any task is open
@@ -41,6 +42,8 @@ type taskFact struct {
 	Pledge struct {
 		Promise grid.Promise `json:"promise"`
 	} `json:"pledge"`
+	Chosen uint32     `json:"chosen"`
+	Ruling *grid.Exit `json:"ruling"`
 }
 
 type attemptFact struct {
@@ -95,6 +98,7 @@ func (h history) noteJob(f step.Fact) error {
 		s.Count, s.Closed, s.Submitted = v.Job.Count, v.EndedMS != 0, step.FromMS(v.SubmittedMS)
 		s.Window, s.Waits = v.Job.Spec.Window, len(v.Job.After) > 0
 		s.Passive = v.Job.Spec.Kind == grid.KindReservation
+		s.Copied = v.Job.Redundancy.Several()
 	}
 	h.jobs[id] = s
 	return nil
@@ -115,12 +119,14 @@ func (h history) noteTask(f step.Fact) error {
 	if v.Phase < grid.PhaseWaiting || v.Phase > grid.PhaseRefused {
 		return fmt.Errorf("fact %s %s: phase %d is unknown", f.Kind, f.Key, v.Phase)
 	}
-	if h.tasks[id].Phase.Ended() {
+	if t := h.tasks[id]; t.Phase.Ended() { // which result counts is decided later
+		t.Chosen, t.NoResult = v.Chosen, v.Ruling != nil
+		h.tasks[id] = t
 		return nil
 	}
 	h.tasks[id] = Task{
 		ID: id, Phase: v.Phase, Token: v.Token, Awarded: step.FromMS(v.AwardedMS),
-		Promise: v.Pledge.Promise,
+		Promise: v.Pledge.Promise, Chosen: v.Chosen, NoResult: v.Ruling != nil,
 	}
 	if v.Phase == grid.PhaseDone {
 		for _, out := range v.Exit.Outputs {

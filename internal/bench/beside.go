@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // besideRounds are how often each load is measured on both sides, in turns.
@@ -34,7 +36,11 @@ func (b *bench) measureBeside(ctx context.Context) error {
 	}
 	var sides []*side
 	for _, checkout := range []string{".", other} {
-		s, err := b.newSide(ctx, checkout, fmt.Sprintf("side%d", len(sides)))
+		standbys := 0
+		if len(sides) == 0 && os.Getenv("BENCH_STANDBYS") != "" {
+			standbys = 2
+		}
+		s, err := b.newSide(ctx, checkout, fmt.Sprintf("side%d", len(sides)), standbys)
 		if s != nil {
 			defer s.farm.close()
 		}
@@ -59,8 +65,11 @@ func (b *bench) measureBeside(ctx context.Context) error {
 	return nil
 }
 
-// newSide builds the agent of a checkout and starts three of it.
-func (b *bench) newSide(ctx context.Context, checkout, name string) (*side, error) {
+// newSide builds the agent of a checkout and starts three of it; the first one, to which jobs are
+// submitted, has so many standbys.
+func (b *bench) newSide(
+	ctx context.Context, checkout, name string, standbys int,
+) (*side, error) {
 	dir := filepath.Join(b.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -79,9 +88,12 @@ func (b *bench) newSide(ctx context.Context, checkout, name string) (*side, erro
 	if err != nil {
 		return nil, err
 	}
-	f.low = true
+	f.low, f.standbys = true, standbys
 	s := &side{farm: f, seen: make(map[int][]served), rate: make(map[int][]float64)}
-	if err = f.grow(ctx, 3); err != nil {
+	if err = f.grow(ctx, 3); err == nil && standbys > 0 {
+		err = f.awaitStandbys(ctx)
+	}
+	if err != nil {
 		return s, err
 	}
 	s.work = b.chooseWork(ctx, f)
@@ -90,6 +102,19 @@ func (b *bench) newSide(ctx context.Context, checkout, name string) (*side, erro
 	}
 	_, err = f.once(ctx, f.sites[0], s.work.job) // warm
 	return s, err
+}
+
+// awaitStandbys waits until the first site has its standbys.
+func (f *farm) awaitStandbys(ctx context.Context) error {
+	return localmesh.Await(ctx, time.Minute, "the first site to have standbys",
+		func(ctx context.Context) (bool, error) {
+			status, err := f.sites[0].api.Status(ctx)
+			whole := func(g view.Group) bool {
+				return g.Owner == status.Site && g.Here && !g.Changing &&
+					len(g.Members) == f.standbys+1
+			}
+			return err == nil && slices.ContainsFunc(status.Standbys, whole), err
+		})
 }
 
 // measure lets submitters at the first agent submit one job after the other for a while.

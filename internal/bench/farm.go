@@ -21,11 +21,12 @@ import (
 
 // farm is a mesh of agents in processes of their own. It can grow.
 type farm struct {
-	dir     string
-	program string // siteagent, stripped
-	members []grid.SiteID
-	sites   []*process
-	low     bool // jobs get a small share of the processor in any case, also on a busy machine
+	dir      string
+	program  string // siteagent, stripped
+	members  []grid.SiteID
+	sites    []*process
+	standbys int  // that the first site wants
+	low      bool // jobs get a small share of the processor in any case, also on a busy machine
 }
 
 // process is one agent.
@@ -76,6 +77,9 @@ func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
 	c.Log.Level = "warn"
 	if f.low {
 		c.Owner.Priority = "low"
+	}
+	if i == 0 {
+		c.Standby.Count = f.standbys
 	}
 	if i > 0 {
 		status, err := f.sites[0].api.Status(ctx)

@@ -11,12 +11,16 @@
 // The seed draws which trouble meets whom when, and what is submitted; how processes and
 // packets interleave is the machine's.
 //
+// The agents that submit have two standbys each. Among the troubles are those of such a group: all
+// of it killed, its owner away for long, a standby's disk lost, its members changed under load.
+//
 // What no kernel gives to a part of its processes is not played here but in the simulator:
 // a step of the wall clock, a suspended machine, a lost write.
 //
 //	main.go      the run: start, story, healing, verdict
 //	story.go     when which trouble comes, and when it is over
 //	trouble.go   the kinds of trouble
+//	group.go     those of a submitter and its standbys
 //	mesh.go      the agents in their namespaces, some on small disks
 //	disk_*.go    small disks: mounted, filled, unmounted
 //	busy.go      a slow disk: another program keeps it busy

@@ -34,6 +34,7 @@ type verdict struct {
 	late     []string
 	phases   map[view.Phase]int // how the jobs ended
 	moved    int                // tasks that ran at more than one site
+	acted    int                // times that an agent began to act for a submitter with standbys
 	applied  map[string]int     // troubles
 	refused  map[string]int     // why submissions were not taken
 	byItself []string           // agents that ended without being killed
@@ -73,6 +74,7 @@ func (j judge) sit(
 		return v, err
 	}
 	j.lookAtMachine(&v)
+	v.acted = j.mesh.acted()
 	return v, j.audit(&v)
 }
 
@@ -166,6 +168,9 @@ func (j judge) audit(v *verdict) error {
 			Site: s.Name, StateDir: s.Config.StateDir, RunRecord: s.RunRecord(),
 			Ends: append(slices.Clone(s.Deaths), s.Ended),
 		})
+		for _, l := range s.lost {
+			sources = append(sources, l.source(s))
+		}
 	}
 	records, err := audit.Collect(sources)
 	if err != nil {
@@ -202,7 +207,8 @@ const shown = 30
 // write says what was found, the summary last.
 func (v verdict) write(out *localmesh.Screen) {
 	out.Say("troubles: %s", counts(v.applied))
-	out.Say("jobs: %s; %d tasks moved", counts(v.phases), v.moved)
+	out.Say("jobs: %s; %d tasks moved; agents began to act %d times for a submitter with standbys",
+		counts(v.phases), v.moved, v.acted)
 	if len(v.refused) > 0 {
 		out.Say("submissions not taken: %s", counts(v.refused))
 	}

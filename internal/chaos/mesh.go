@@ -16,6 +16,7 @@ const (
 	diskBytes  = 96 << 20 // of a small disk
 	smallDisks = 2        // how many agents have one
 	submitters = 3        // how many agents take jobs; they run some, too
+	standbys   = 2        // how many agents keep the jobs of each of them, too
 )
 
 // site is an agent and its machine.
@@ -23,6 +24,7 @@ type site struct {
 	*localmesh.Agent
 	host *netlab.Host
 	disk string // where its state lies, if that is a disk of its own; else empty
+	lost []lost // its earlier disks
 }
 
 // mesh is all sites, in one lab and below one directory.
@@ -57,6 +59,9 @@ func newMesh(ctx context.Context, agents int, tags string) (m *mesh, err error) 
 	for i, a := range m.Agents {
 		s := &site{Agent: a}
 		m.sites = append(m.sites, s)
+		if i < submitters {
+			s.Config.Standby.Count = standbys
+		}
 		if err = m.house(ctx, s, i >= agents-smallDisks); err != nil {
 			return nil, errors.Join(err, m.close(ctx))
 		}
@@ -99,7 +104,8 @@ func (m *mesh) inNamespace(
 	panic("an agent without a host") // newMesh gives each one
 }
 
-// start brings all agents up, and tells each the addresses of all for later starts.
+// start brings all agents up, tells each the addresses of all for later starts, and waits until
+// those that submit have their standbys.
 func (m *mesh) start(ctx context.Context, out *localmesh.Screen) error {
 	if err := m.Start(ctx, out); err != nil {
 		return err
@@ -112,7 +118,7 @@ func (m *mesh) start(ctx context.Context, out *localmesh.Screen) error {
 			}
 		}
 	}
-	return nil
+	return localmesh.Await(ctx, joinLimit, "the submitters to have standbys", m.grouped)
 }
 
 func (s *site) address() string {

@@ -64,14 +64,14 @@ func (s *story) plot(t trouble, at, latest time.Duration) {
 		s.skipped[t.name]++
 		return
 	}
-	scene := scene{story: s, victim: victim, other: other, length: length}
+	at0 := scene{story: s, victim: victim, other: other, length: length}
 	s.applied[t.name]++
 	name := t.name + " " + victim.Name
 	s.actions = append(s.actions,
-		action{at, name, func(ctx context.Context) error { return t.begin(ctx, &scene) }},
+		action{at, name, func(ctx context.Context) error { return t.begin(ctx, &at0) }},
 		action{
 			at + length, "end of " + name,
-			func(ctx context.Context) error { return t.end(ctx, &scene) },
+			func(ctx context.Context) error { return t.end(ctx, &at0) },
 		})
 }
 

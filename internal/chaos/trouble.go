@@ -25,7 +25,7 @@ type scene struct {
 	story         *story
 	victim, other *site
 	length        time.Duration
-	side          []*site // of a bipartition: those cut off from all others
+	side          []*site // those cut off from all others, or killed together
 	busy          []*busyDisk
 }
 
@@ -37,6 +37,22 @@ func troubles() []trouble {
 		{
 			name: "submitter gone", from: 6 * second, to: 15 * second, submitter: true,
 			begin: kill, end: restart,
+		},
+		{
+			name: "submitter away", from: 20 * second, to: 40 * second, submitter: true,
+			begin: kill, end: restart,
+		},
+		{
+			name: "group killed", from: second, to: 8 * second, submitter: true,
+			begin: killGroup, end: restartSide,
+		},
+		{
+			name: "standby's disk lost", from: second, to: 8 * second, submitter: true,
+			begin: loseDisk, end: restartSide,
+		},
+		{
+			name: "members changed", from: 5 * second, to: 15 * second, submitter: true,
+			begin: standAlone, end: standTogether,
 		},
 		{name: "orderly stop", from: second, to: 4 * second, begin: terminate, end: restart},
 		{name: "restart storm", from: 6 * second, to: 8 * second, begin: kill, end: storm},

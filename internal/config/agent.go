@@ -117,6 +117,7 @@ type Owner struct {
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /
+	Name         string        // who owns the machine; empty: it is the owner's only one
 }
 
 // The priorities.
@@ -136,8 +137,11 @@ type placing struct {
 	Choice   string // nearest, or softmin: by chance among the nearest eight
 	Failover string // where failed tasks go on: by risk, or fibr: by the lowest fault index
 	Replies  int    // ask for about so many answers, by chance; 0 = for all
-	Policy   string // what availability does beyond distance: none, saa, naa or nsa (thesis 3.3.1)
-	HoldAll  bool   // every offer of this site holds its capacity until it ends (thesis 4.1)
+	// Statements: share what is counted of sites with other submitters, or heed own counts alone.
+	Statements    string
+	FaultHalfLife time.Duration // in which a fault counts for half
+	Policy        string        // what availability does: none, saa, naa or nsa (thesis 3.3.1)
+	HoldAll       bool          // offers of this site hold their capacity (thesis 4.1)
 }
 
 // standby says who keeps the facts of own jobs, so that they go on without this machine, and
@@ -164,6 +168,12 @@ const (
 const (
 	failoverRisk = "risk"
 	FailoverFIBR = "fibr"
+)
+
+// Whether other submitters are told of faults, and heeded.
+const (
+	statementsShare = "share"
+	StatementsOwn   = "own"
 )
 
 // planning says what this site promises and in what order it runs what waits. The

@@ -145,18 +145,19 @@ func TestBoundsOfSettings(t *testing.T) {
 	}
 	// A setting of a few words is one of them.
 	for name, set := range map[string]func(*Agent, string){
-		"preset":           func(a *Agent, s string) { a.Preset = s },
-		"accept":           func(a *Agent, s string) { a.Accept = s },
-		"sandbox":          func(a *Agent, s string) { a.Sandbox = s },
-		"nat.relay":        func(a *Agent, s string) { a.NAT.Relay = s },
-		"nat.reachability": func(a *Agent, s string) { a.NAT.Reachability = s },
-		"placing.choice":   func(a *Agent, s string) { a.Placing.Choice = s },
-		"placing.failover": func(a *Agent, s string) { a.Placing.Failover = s },
-		"placing.policy":   func(a *Agent, s string) { a.Placing.Policy = s },
-		"owner.priority":   func(a *Agent, s string) { a.Owner.Priority = s },
-		"planning.policy":  func(a *Agent, s string) { a.Planning.Policy = s },
-		"log.level":        func(a *Agent, s string) { a.Log.Level = s },
-		"log.format":       func(a *Agent, s string) { a.Log.Format = s },
+		"preset":             func(a *Agent, s string) { a.Preset = s },
+		"accept":             func(a *Agent, s string) { a.Accept = s },
+		"sandbox":            func(a *Agent, s string) { a.Sandbox = s },
+		"nat.relay":          func(a *Agent, s string) { a.NAT.Relay = s },
+		"nat.reachability":   func(a *Agent, s string) { a.NAT.Reachability = s },
+		"placing.choice":     func(a *Agent, s string) { a.Placing.Choice = s },
+		"placing.failover":   func(a *Agent, s string) { a.Placing.Failover = s },
+		"placing.statements": func(a *Agent, s string) { a.Placing.Statements = s },
+		"placing.policy":     func(a *Agent, s string) { a.Placing.Policy = s },
+		"owner.priority":     func(a *Agent, s string) { a.Owner.Priority = s },
+		"planning.policy":    func(a *Agent, s string) { a.Planning.Policy = s },
+		"log.level":          func(a *Agent, s string) { a.Log.Level = s },
+		"log.format":         func(a *Agent, s string) { a.Log.Format = s },
 	} {
 		a := sound()
 		set(&a, "other")

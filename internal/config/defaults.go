@@ -39,6 +39,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Jobs: jobs{MaxRuntime: 24 * time.Hour},
 		Placing: placing{
 			Choice: choiceNearest, Failover: failoverRisk, Policy: grid.AvailNone.String(),
+			Statements: statementsShare, FaultHalfLife: 7 * 24 * time.Hour,
 		},
 		Standby: standby{Accept: StandbyDomain, DataBytes: 256 << 20},
 		Planning: planning{

@@ -48,7 +48,8 @@ func settle(src Sources, values []value) (Agent, error) {
 func presetOf(values []value) string {
 	preset := PresetLAN
 	for _, v := range values {
-		if v.name == "preset" && slices.Contains([]string{PresetLAN, PresetWAN, PresetTest}, v.text) {
+		presets := []string{PresetLAN, PresetWAN, PresetTest}
+		if v.name == "preset" && slices.Contains(presets, v.text) {
 			preset = v.text
 		}
 	}

@@ -102,7 +102,10 @@ func TestOldFile(t *testing.T) {
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
 		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
-			name == "placing.failover" || name == "owner.move-after" {
+			slices.Contains([]string{
+				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
+				"owner.move-after",
+			}, name) {
 			continue // younger than the file
 		}
 		if o.Line == 0 || o.Layer != LayerFile || o.Preset != "" {

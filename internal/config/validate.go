@@ -32,6 +32,8 @@ func (c Agent) Validate() error {
 		c.NAT.validate(),
 		oneOf("placing.choice", c.Placing.Choice, choiceNearest, ChoiceSoftMin),
 		oneOf("placing.failover", c.Placing.Failover, failoverRisk, FailoverFIBR),
+		oneOf("placing.statements", c.Placing.Statements, statementsShare, StatementsOwn),
+		within("placing.fault-half-life", c.Placing.FaultHalfLife, time.Hour, 3660*24*time.Hour),
 		oneOf("standby.accept", c.Standby.Accept, StandbyDomain, standbyNone),
 		c.Standby.validateCount(),
 		atLeast("standby.data", c.Standby.DataBytes, 1<<20, "1MiB"),

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,16 @@ import (
 // as `ipfs add --cid-version=1` builds it. The same bytes give the same CID.
 func (s *Store) AddFile(ctx context.Context, r io.Reader) (Ref, error) {
 	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r, false) })
+}
+
+// AddState stores what r gives as one file, as AddFile does, but in leaves of 64 KiB: where one
+// state has changed little since the one before, few of its leaves are new ones, which is all that
+// moves. Leaves of a fixed size, as a state changes in place (ADR 0058).
+func (s *Store) AddState(ctx context.Context, r io.Reader) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
+		b.leaf = stateChunkBytes
+		return b.file(r, false)
+	})
 }
 
 // AddExecutable stores what r gives as one file with the x bit: the mode 0755 stands in
@@ -118,6 +129,7 @@ type builder struct {
 	op     *operation
 	limits Limits
 	top    *tree
+	leaf   int64 // size of the leaves of files; 0 = chunkBytes
 	files  int
 	bytes  int64
 }
@@ -160,7 +172,8 @@ func (b *builder) file(r io.Reader, executable bool) (*ipld.Link, error) {
 	if executable {
 		params.FileMode = executableMode
 	}
-	helper, err := params.New(chunk.NewSizeSplitter(boundedReader{b: b, r: r}, chunkBytes))
+	leaf := cmp.Or(b.leaf, chunkBytes)
+	helper, err := params.New(chunk.NewSizeSplitter(boundedReader{b: b, r: r}, leaf))
 	if err != nil {
 		return nil, err
 	}

@@ -39,12 +39,13 @@ var (
 const maxBlockBytes = 2 << 20
 
 const (
-	chunkBytes    = 256 << 10 // of a file in one leaf: what a broken transfer loses at most
-	maxFileLinks  = 1024      // children of one file node
-	maxNameBytes  = 255       // of one path element
-	maxPathBytes  = 4096      // of one relative path
-	maxGraphDepth = 256       // links from the root to any block
-	minQuota      = 2 * maxBlockBytes
+	chunkBytes      = 256 << 10 // of a file in one leaf: what a broken transfer loses at most
+	stateChunkBytes = 64 << 10  // of a state: a page of WebAssembly's memory
+	maxFileLinks    = 1024      // children of one file node
+	maxNameBytes    = 255       // of one path element
+	maxPathBytes    = 4096      // of one relative path
+	maxGraphDepth   = 256       // links from the root to any block
+	minQuota        = 2 * maxBlockBytes
 )
 
 // Limits bound one file or directory, from any source.

@@ -194,7 +194,7 @@ func (l siteLife) staysThesis(at, ahead time.Duration) (float64, error) {
 func queuePolicy(s played, d drawn, seed uint64) baseline.Policy {
 	p := baseline.Policy{
 		Copies: s.Copies, Split: s.Split, FirstFit: s.First, Random: s.Random, BestFit: s.Best,
-		Seed: seed,
+		Near: s.Near, Seed: seed,
 	}
 	switch s.Retry {
 	case "last":

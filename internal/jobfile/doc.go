@@ -27,6 +27,7 @@
 //	parse.go       Parse: the keys of the file
 //	keys.go        keys by name, and what each reads
 //	placing.go     keys about where and when: after, reservation, priority
+//	redundancy.go  keys about how often a task runs, and what has to agree
 //	window.go      start and deadline
 //	moment.go      moments in people's words
 //	dimensions.go  the axes of the map

@@ -22,6 +22,7 @@ type File struct {
 	Split       grid.Split
 	CommBytes   int64
 	Flood       bool
+	Redundancy  grid.Redundancy
 	Retries     uint32 // of a task that fails by its own doing
 	MaxFailures uint32 // failed tasks that end the job; 0: no number of them
 

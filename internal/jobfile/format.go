@@ -43,6 +43,9 @@ type Document struct {
 	Retries       uint32       `json:"retries,omitempty"`
 	MaxFailures   uint32       `json:"max-failures,omitempty"`
 	Checkpoint    string       `json:"checkpoint,omitempty"`
+	Replicas      string       `json:"replicas,omitempty"`
+	Agreement     uint32       `json:"agreement,omitempty"`
+	Verify        float64      `json:"verify,omitempty"`
 }
 
 type docInput struct {
@@ -148,6 +151,8 @@ func fillPlacing(d *Document, job grid.Job) {
 		d.Placing = placingFlood
 	}
 	d.Retries, d.MaxFailures = job.Retries, job.MaxFailures
+	d.Replicas, d.Agreement = job.Redundancy.ReplicasWord(), job.Redundancy.Agreement
+	d.Verify = job.Redundancy.Verify
 }
 
 func fillDocument(d *Document, job grid.Job) {

@@ -210,8 +210,6 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\ncount: 2\nsplit: never\ncheckpoint: every 5m": "job.yaml:4: checkpoint: the " +
 			"parts of a split job run together",
 
-		"wasm: w\nreplicas: 2":            "replicas: not supported",
-		"wasm: w\nagreement: 2":           "agreement: not supported",
 		"wasm: w\ndomains: {spill: true}": "domains: not supported",
 		"wasm: w\nresources:\n  bandwidth: 20": "job.yaml:3: resources.bandwidth: want a rate with " +
 			"a unit (bit/s, kbit/s, Mbit/s, Gbit/s), have \"20\"; write it like 20Mbit/s",

@@ -53,7 +53,7 @@ func (p *parser) fail(line int, field, remedy, format string, args ...any) {
 // unsupported are keys of the job file that this version does not act on.
 func unsupported() []string {
 	return []string{
-		"container", "replicas", "agreement", "domains",
+		"container", "domains",
 	}
 }
 

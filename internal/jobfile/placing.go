@@ -24,7 +24,7 @@ const minReserve = time.Second
 func placingKeys() []string {
 	return []string{
 		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
-		"placing", "checkpoint",
+		"placing", "checkpoint", "replicas", "agreement", "verify",
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
-		return false
+		return p.redundancy(key, node)
 	}
 	return true
 }
@@ -160,6 +160,7 @@ func (p *parser) checkPlacing(seen map[string]int) {
 		p.fail(seen["checkpoint"], "checkpoint", "remove it",
 			"the parts of a split job run together and cannot go on one by one")
 	}
+	p.checkRedundancy(seen)
 	if len(f.Spec.Project) > 64 {
 		p.fail(seen["project"], "project", "shorten it", "want at most 64 bytes, have %d",
 			len(f.Spec.Project))
@@ -172,6 +173,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
 		"communication", "placing", "retries", "max-failures", "checkpoint",
+		"replicas", "agreement", "verify",
 	} {
 		if line, given := seen[key]; given {
 			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",

@@ -281,7 +281,7 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 	job := grid.Job{
 		Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL,
 		Split: p.File.Split, CommBytes: p.File.CommBytes, Flood: p.File.Flood,
-		Retries: p.File.Retries, MaxFailures: p.File.MaxFailures,
+		Retries: p.File.Retries, MaxFailures: p.File.MaxFailures, Redundancy: p.File.Redundancy,
 	}
 	job.After, job.Spec.Reservation = p.others()
 	if p.module >= 0 {

@@ -37,6 +37,31 @@ func TestConfigurationsAreReadBack(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatIsInsideIsDiscarded(t *testing.T) {
+	outer := t.TempDir()
+	p := &Place{Dir: filepath.Join(outer, "mrs-test-1")}
+	inside, precious := p.File("state"), filepath.Join(outer, "mrs-test-12")
+	for _, dir := range []string{inside, precious} {
+		if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{precious, p.Dir, outer, p.File("../mrs-test-12"), "state", ""} {
+		if err := p.Discard(path); !errors.Is(err, errLeftover) {
+			t.Errorf("discard %q: %v, want a refusal", path, err)
+		}
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Errorf("the strange directory is gone: %v", err)
+	}
+	if err := p.Discard(inside); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(inside); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is inside: %v, want it gone", err)
+	}
+}
+
 func TestOnlyItsOwnDirectoryIsRemoved(t *testing.T) {
 	precious := filepath.Join(t.TempDir(), "precious")
 	if err := os.Mkdir(precious, 0o700); err != nil {

@@ -66,6 +66,19 @@ func (p *Place) Remove() error {
 	return nil
 }
 
+// Discard deletes what stands at a path in the directory, as the loss of a disk would, and
+// nothing anywhere else.
+func (p *Place) Discard(path string) error {
+	below, err := filepath.Rel(p.Dir, path)
+	if err != nil || !filepath.IsLocal(below) || below == "." {
+		return fmt.Errorf("%w: %q is not in the directory that was made here", errLeftover, path)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("%w: %w", errLeftover, err)
+	}
+	return nil
+}
+
 // buildGrace is for the go command to clean up after an interrupt.
 const buildGrace = 10 * time.Second
 

@@ -12,6 +12,7 @@
 //	farewell.go    what is done for an attempt when its agent has died
 //	outputs.go     what an attempt leaves, collected
 //	saving.go      where a program saves its state
+//	saver.go       a runner that saves in its program's place
 //	nowait_*.go    how a file is opened that may be a pipe
 //	record.go      the run record, for audits
 //	remove.go      a tree removed, whatever its modes

@@ -16,7 +16,8 @@ import (
 // A program saves its state as a file of this name in the directory that SaveVar names: written
 // beside it and then renamed, so that there is a whole one at any time. While wantedName stands
 // there a new state is wanted; who has nothing better to go by looks for it now and then.
-// percentName, if it is there, says how much is done: a number from 1 to 100.
+// percentName, if it is there, says how much is done: a number from 1 to 100; problemName why no
+// state is saved.
 const (
 	// SaveVar is the environment variable with the directory's path in the sandbox.
 	SaveVar     = "MRS_CKPT_DIR"
@@ -24,6 +25,7 @@ const (
 	stateName   = "state"
 	wantedName  = "wanted"
 	percentName = "percent"
+	problemName = "problem"
 )
 
 // CanSave reports whether a task's program finds a directory for its state: not if its job wants no
@@ -138,6 +140,9 @@ func (d StateDir) Ask(wanted bool) error {
 	err := d.within(func(dir *os.Root) error {
 		if !wanted {
 			return dir.Remove(wantedName)
+		}
+		if err := remove(dir, problemName); err != nil {
+			return err
 		}
 		f, err := dir.OpenFile(wantedName, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noWait, 0o600)
 		if err != nil {

@@ -36,6 +36,7 @@ type Config struct {
 	Listen       []string         // multiaddrs; empty = a free TCP and UDP port on 127.0.0.1
 	Domain       grid.DomainID    // whom to talk to
 	Name         string           // for people, at most 64 bytes
+	Owner        string           // of the site, at most 64 bytes; empty: not said
 	Incarnation  uint64           // number of this start of the agent, from 1, never used twice
 	Nonce        uint64           // drawn for this start: two machines may reach the same number
 	Line         uint64           // of starts that followed one another on one machine; 0 = not told
@@ -153,6 +154,7 @@ func (c Config) Validate() error {
 		"key file: missing; name the file that holds the site's identity",
 	)
 	bad(len(c.Name) > 64, "name: longer than 64 bytes")
+	bad(len(c.Owner) > 64, "owner.name: longer than 64 bytes")
 	bad(c.Incarnation == 0 || c.Incarnation > math.MaxUint32,
 		"incarnation: want 1 to %d, have %d", uint32(math.MaxUint32), c.Incarnation)
 	bad(len(c.Allow) > 0 && c.AcceptAnyone, "members: listed, and anyone accepted; choose one")

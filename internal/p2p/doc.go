@@ -66,6 +66,7 @@
 //	stream.go   writing to a peer, and reading what it sends
 //	send.go     Send, and how a peer comes to have an owner
 //	hello.go    Hello: what is said, and how it is judged
+//	testimony.go  what submitters say of sites is signed
 //	runs.go     two machines with one site's identity: the newer run is the site
 //	members.go  addresses of members: told, learnt, tried; who refuses connections
 //	deaths.go   what a site whose agent has died says of its attempts
@@ -76,6 +77,5 @@
 //	find.go     mDNS, and members asked for the addresses of others
 //	move.go     streams moved from relayed to direct connections; Reach
 //	mend.go     peers that gossip lost, brought back
-//	certify.go  who may act for this site, signed with its key
 //	logs.go     streams on which attempts' output is read
 package p2p

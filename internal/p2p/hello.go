@@ -18,6 +18,7 @@ type Facts struct {
 	RoundTrip   time.Duration // of the Hellos
 	Incarnation uint64        // number of the peer's start
 	Run         protocol.Run  // the start in full; of an earlier version the number alone
+	Owner       string        // who owns the peer, as it says; empty: it is its owner's only one
 }
 
 // refusedError says that a peer and this site do not admit each other.
@@ -38,7 +39,7 @@ func (e *refusedError) Error() string {
 func (m *Mesh) hello(refusal grid.Reason, peers []string) protocol.Hello {
 	return protocol.Hello{
 		MinVersion: protocol.MinVersion, MaxVersion: protocol.Version, Domain: m.cfg.Domain,
-		Name:        m.cfg.Name,
+		Name: m.cfg.Name, Owner: m.cfg.Owner,
 		Incarnation: m.cfg.Incarnation, WallMS: m.cfg.Now().UnixMilli(), Capability: m.cfg.Capability(),
 		Refusal: refusal, Peers: peers, Roster: m.cfg.Members.Roster().Digest(), Run: m.run,
 	}
@@ -84,7 +85,7 @@ func (m *Mesh) judge(
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
 	facts := Facts{
 		Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent),
-		Incarnation: h.Incarnation, Run: runOf(h),
+		Incarnation: h.Incarnation, Run: runOf(h), Owner: h.Owner,
 	}
 	standing := m.judgeSite(site)
 	switch {

@@ -162,3 +162,50 @@ func TestLeavingAndReturning(t *testing.T) {
 		t.Errorf("incarnation = %d, want 2", f.Incarnation)
 	}
 }
+
+// A testimony arrives with its author's signature. One that was not signed so, or for another
+// domain, is counted and not heard, and the stream goes on.
+func TestTestimoniesAreSigned(t *testing.T) {
+	nodes := cluster(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	said := protocol.Testimony{
+		Author: a.Self(), Sequence: 1,
+		Said: []protocol.Statement{{About: b.Self(), Index: 2, Tried: 3}},
+	}
+	if err := a.Send(b.Self(), said); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the testimony came", func() bool { return b.count() == 1 })
+	got, is := b.heard()[0].message.(protocol.Testimony)
+	if !is || len(got.Signature) != protocol.SignatureBytes || !b.isGenuine(got) {
+		t.Fatalf("heard %+v", b.heard()[0])
+	}
+	for name, forge := range map[string]func(*protocol.Testimony){
+		"more faults": func(m *protocol.Testimony) {
+			m.Said = []protocol.Statement{{About: b.Self(), Index: 3}}
+		},
+		"another author": func(m *protocol.Testimony) { m.Author = b.Self() },
+		"no signature":   func(m *protocol.Testimony) { m.Signature = nil },
+		"no key":         func(m *protocol.Testimony) { m.Author = "nobody" },
+		"another domain": func(m *protocol.Testimony) {
+			m.Signature, _ = a.key.Sign(m.SignedBytes("elsewhere"))
+		},
+	} {
+		forged := got
+		if forge(&forged); b.isGenuine(forged) {
+			t.Errorf("%s: it is taken for genuine", name)
+		}
+	}
+	passedOn := got // b passes on what a has said, with something added
+	passedOn.Sequence = 9
+	if err := b.Send(a.Self(), passedOn); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Send(a.Self(), protocol.Cancel{Job: jobID(1)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what came behind it", func() bool { return a.count() == 1 })
+	if n := a.Count(wire.CountInvalid, causeTestimony); n != 1 {
+		t.Errorf("counted %d forged testimonies, want 1", n)
+	}
+}

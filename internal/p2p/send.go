@@ -18,6 +18,10 @@ func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
 	if to == m.self {
 		return errSelf
 	}
+	message, err := m.signed(message)
+	if err != nil {
+		return fmt.Errorf("send to %s: %w", to, err)
+	}
 	frame, err := protocol.AppendFrame(nil, message)
 	if err != nil {
 		return fmt.Errorf("send to %s: %w", to, err)

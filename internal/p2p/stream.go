@@ -153,9 +153,16 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	r.take(stream)
+	m.hear(ctx, r, in)
+}
+
+// hear reads a peer's messages until its stream ends.
+func (m *Mesh) hear(ctx context.Context, r *remote, in *wire.Reader) {
 	for m.guard.pace(ctx, r.id, in.Size) {
 		message, err := in.Next(protocol.MaxMessageBytes)
 		switch {
+		case err == nil && !m.isGenuine(message):
+			m.counts.Inc(wire.CountInvalid, causeTestimony)
 		case err == nil:
 			r.received(message)
 		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF),

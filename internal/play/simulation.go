@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -336,7 +337,7 @@ func (p *simulation) faults() map[string]int64 {
 	for _, s := range p.s.Sites {
 		if b := p.w.Broker(grid.SiteID(s.Name)); b != nil {
 			for _, m := range b.Members() {
-				all[string(m.Site)] = max(all[string(m.Site)], m.Fault)
+				all[string(m.Site)] = max(all[string(m.Site)], int64(math.Round(m.Fault.Own)))
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func newGrouped(t *testing.T, agents, members int) *grouped {
 		ids = append(ids, standby.MemberID(i+1))
 	}
 	for i, id := range ids {
-		g.join(sites[i], id, func() standby.Stored { return standby.Founded(nil, ids...) })
+		g.join(sites[i], id, func() standby.Stored { return standby.Founded(0, nil, ids...) })
 	}
 	return g
 }

@@ -79,6 +79,7 @@ type Strategy struct {
 	Split    bool    // jobs may be cut over several sites
 	Random   bool    // sites are tried in random order; of Queue
 	Best     bool    // the site that a job fills most is tried first; of Queue
+	Near     bool    // the site to which its data move fastest is; of Queue
 	First    bool    // all jobs that fit go, and none is promised a place; of Queue
 	Each     bool    // each job is submitted where its input is, not all at one site; of the mesh
 	Grain    float64 // nodes of a part of a job; of the mesh
@@ -222,14 +223,14 @@ func (p *experimentParser) strategy(l *line) {
 	s.Queue = l.oneOf("on", "mesh", "queue") == 1
 	s.Split = l.oneOf("split", "never", "greedy") == 1
 	s.Each = l.oneOf("by", "one", "each") == 1
-	order := l.oneOf("order", "listed", "random", "best")
-	s.Random, s.Best = order == 1, order == 2
+	order := l.oneOf("order", "listed", "random", "best", "near")
+	s.Random, s.Best, s.Near = order == 1, order == 2, order == 3
 	s.First = l.oneOf("fill", "easy", "first") == 1
 	if s.Copies = int(l.whole("copies", 1, maxSites)); s.Copies > 1 && !s.Queue {
 		l.fail("copies", strconv.Itoa(s.Copies), "1 on the mesh", "")
 	}
-	if s.Guard = l.guard(s.Queue); s.Best && s.Orders {
-		l.fail("order", "best", "another one: policy=naa and policy=nsa have an order of their own", "")
+	if s.Guard = l.guard(s.Queue); s.Orders && (s.Best || s.Near) {
+		l.fail("order", "", "another one: policy=naa and policy=nsa have an order of their own", "")
 	}
 	if s.Copies > 1 && s.Retry != "" {
 		l.fail("retry", s.Retry, "never where jobs have several copies", "")

@@ -79,6 +79,7 @@ func TestMistakesInExperiments(t *testing.T) {
 		grid + jobs + "strategy name=a copies=2\n":                     "1 on the mesh",
 		grid + jobs + "strategy name=a on=mesh order=random":           "and fill=... with",
 		grid + jobs + "strategy name=a on=queue order=best policy=naa": "an order of their own",
+		grid + jobs + "strategy name=a on=queue order=near policy=nsa": "an order of their own",
 		grid + jobs + strategy + "expect ratio=a/b of=wait to=1\n":     "ratio=b: want the name",
 		grid + jobs + strategy + "expect ratio=a of=wait to=1\n":       "NAME/NAME",
 		grid + jobs + strategy + "expect ratio=a/a of=weight to=1\n":   "weight: want one of wait",

@@ -36,49 +36,53 @@ var (
 	entriesKey = []byte("entries") //nolint:gochecknoglobals // a constant
 )
 
-// memberRow is what never changes of a member.
+// memberRow has what never changes of a member.
 type memberRow struct {
 	ID    standby.MemberID `json:"id"`
 	Owner grid.SiteID      `json:"owner"`
 }
 
-// Enlist puts a new member on the disk, with all that is known of its log.
+// Enlist puts a new member on the disk, in place of one of the same name: its log goes, and its
+// table stays until a new one is written. The new member has been founded, or it joins.
 func (s *Store) Enlist(m Member) error {
 	if !plainName(m.Name) {
 		return fmt.Errorf("enlist in a group: machine %q: want letters and digits", m.Name)
 	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		all, err := tx.CreateBucketIfNotExists(standbyBucket)
-		if err != nil {
-			return err
-		}
-		if all.Bucket([]byte(m.Name)) != nil {
-			return fmt.Errorf("%w: machine %s has a group already", grid.ErrInvalid, m.Name)
-		}
-		bucket, err := all.CreateBucket([]byte(m.Name))
-		if err != nil {
-			return err
-		}
-		if _, err := bucket.CreateBucket(entriesKey); err != nil {
-			return err
-		}
-		if err := putRow(bucket, memberKey, memberRow{m.ID, m.Owner}); err != nil {
-			return err
-		}
-		if m.Stored.Fresh {
-			return nil
-		}
-		return saveMember(tx, m.Name, standby.Save{
-			Ballot: &m.Stored.Ballot, Base: m.Stored.Base, Conf: &m.Stored.Conf,
-			Facts:    m.Stored.Table.All(),
-			Replaced: true,
-			Applied:  standby.Position{Index: m.Stored.Applied, Term: m.Stored.Base.Term},
-		})
-	})
+	err := s.db.Update(func(tx *bolt.Tx) error { return enlist(tx, m) })
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", filepath.Join(s.dir, factsFile), err)
 	}
 	return nil
+}
+
+func enlist(tx *bolt.Tx, m Member) error {
+	all, err := tx.CreateBucketIfNotExists(standbyBucket)
+	if err != nil {
+		return err
+	}
+	if all.Bucket([]byte(m.Name)) != nil {
+		if err = all.DeleteBucket([]byte(m.Name)); err != nil {
+			return err
+		}
+	}
+	bucket, err := all.CreateBucket([]byte(m.Name))
+	if err != nil {
+		return err
+	}
+	if _, err := bucket.CreateBucket(entriesKey); err != nil {
+		return err
+	}
+	if err := putRow(bucket, memberKey, memberRow{m.ID, m.Owner}); err != nil {
+		return err
+	}
+	if m.Stored.Fresh {
+		return nil
+	}
+	return saveMember(tx, m.Name, standby.Save{
+		Ballot: &m.Stored.Ballot, Base: m.Stored.Base, Conf: &m.Stored.Conf,
+		Facts: m.Stored.Table.All(), Replaced: true,
+		Applied: standby.Position{Index: m.Stored.Applied, Term: m.Stored.Base.Term},
+	})
 }
 
 // Dismiss takes a member's log away, and with it the table unless it is kept for a machine
@@ -126,7 +130,8 @@ func (s *Store) SaveMember(name string, saves []standby.Save) error {
 	})
 	<-flushed
 	if err != nil {
-		return fmt.Errorf("write to %s: %w; is the disk full?", filepath.Join(s.dir, factsFile), err)
+		path := filepath.Join(s.dir, factsFile)
+		return fmt.Errorf("write to %s: %w; is the disk full?", path, err)
 	}
 	for _, save := range saves {
 		if j != nil && len(save.Facts) > 0 {
@@ -258,9 +263,9 @@ func (s *Store) Members() (members []Member, err error) {
 			return nil
 		}
 		return all.ForEachBucket(func(name []byte) error {
-			m, err := readMember(tx, all.Bucket(name), string(name))
+			m, wrong := readMember(tx, all.Bucket(name), string(name))
 			members = append(members, m)
-			return err
+			return wrong
 		})
 	})
 	if err != nil {
@@ -297,9 +302,9 @@ func readMember(tx *bolt.Tx, bucket *bolt.Bucket, name string) (Member, error) {
 		stored.Table.Apply(f)
 	}
 	err = bucket.Bucket(entriesKey).ForEach(func(k, v []byte) error {
-		e, err := decodeEntry(k, v)
+		e, wrong := decodeEntry(k, v)
 		stored.Entries = append(stored.Entries, e)
-		return err
+		return wrong
 	})
 	return m, err
 }

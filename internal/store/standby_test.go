@@ -25,7 +25,8 @@ func (s *saver) draw(t *rapid.T) standby.Save {
 	term := s.stored.Ballot.Term + uint64(rapid.IntRange(0, 2).Draw(t, "terms"))
 	ballot := standby.Ballot{Term: term, Commit: s.stored.Ballot.Commit}
 	if rapid.IntRange(0, 9).Draw(t, "table") == 0 {
-		at := standby.Position{Index: last + uint64(rapid.IntRange(1, 9).Draw(t, "ahead")), Term: term}
+		ahead := uint64(rapid.IntRange(1, 9).Draw(t, "ahead"))
+		at := standby.Position{Index: last + ahead, Term: term}
 		ballot.Commit = at.Index
 		save.Ballot, save.Replaced, save.Applied = &ballot, true, at
 		save.Conf = &standby.Conf{Voters: []standby.MemberID{1, 2, 3}}
@@ -65,20 +66,21 @@ func (s *saver) facts(t *rapid.T) (facts []step.Fact) {
 	return facts
 }
 
-// What is read from the disk after any Saves, in transactions of one or several, is what the
-// member's own copy of its disk says.
+// A member reads from the disk, after any Saves in transactions of one or several, what its own
+// copy of the disk says.
 func TestMembersAreReadAsTheyWereSaved(t *testing.T) {
 	all := t
 	rapid.Check(t, func(t *rapid.T) {
 		dir := all.TempDir()
 		disk := open(all, dir)
 		facts := []step.Fact{{Kind: "job/1", Key: "a", Value: []byte(`1`)}}
-		founded := standby.FoundedAfter(7, facts, 1)
+		founded := standby.Founded(7, facts, 1)
 		if rapid.Bool().Draw(t, "joins") {
 			founded = standby.Joining()
 		}
 		s := &saver{stored: founded}
-		if err := disk.Enlist(Member{Name: "broker", ID: 1, Owner: "me", Stored: founded}); err != nil {
+		m := Member{Name: "broker", ID: 1, Owner: "me", Stored: founded}
+		if err := disk.Enlist(m); err != nil {
 			t.Fatal(err)
 		}
 		var batch []standby.Save
@@ -124,22 +126,30 @@ func TestMembersAreReadAsTheyWereSaved(t *testing.T) {
 }
 
 // A member that is dismissed leaves nothing, or the table alone for the machine that goes on
-// without a group. One name has one member.
+// without a group. A name has one member: the next one takes its place, and has its table until
+// it is sent one.
 func TestMembersAreDismissed(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		disk := open(t, t.TempDir())
 		facts := []step.Fact{{Kind: "job/1", Key: "a", Value: []byte(`1`)}}
-		m := Member{Name: "standbyabc", ID: 1, Owner: "me", Stored: standby.Founded(facts, 1)}
+		m := Member{Name: "standbyabc", ID: 1, Owner: "me", Stored: standby.Founded(0, facts, 1)}
 		if err := disk.Enlist(m); err != nil {
 			t.Fatal(err)
 		}
-		if err := disk.Enlist(m); err == nil {
-			t.Error("a second member of one name is enlisted")
+		m.ID, m.Stored = 2, standby.Joining()
+		if err := disk.Enlist(m); err != nil {
+			t.Fatal(err)
 		}
-		if err := disk.Enlist(Member{Name: "a/b", ID: 1}); err == nil {
+		now, err := disk.Members()
+		if table, _ := disk.Load(m.Name); err != nil || len(now) != 1 || now[0].ID != 2 ||
+			!now[0].Stored.Fresh || len(table) != 1 {
+			t.Errorf("in place of the first member there are %+v, with %d facts, %v",
+				now, len(table), err)
+		}
+		if disk.Enlist(Member{Name: "a/b", ID: 1}) == nil {
 			t.Error("a member without a plain name is enlisted")
 		}
-		if err := disk.Dismiss(m.Name, keep); err != nil {
+		if err = disk.Dismiss(m.Name, keep); err != nil {
 			t.Fatal(err)
 		}
 		members, err := disk.Members()
@@ -150,7 +160,8 @@ func TestMembersAreDismissed(t *testing.T) {
 		if want := map[bool]int{true: 1, false: 0}[keep]; len(left) != want {
 			t.Errorf("%d facts are left, want %d", len(left), want)
 		}
-		if err := disk.SaveMember(m.Name, []standby.Save{{Facts: facts}}); !errors.Is(err, ErrCorrupt) {
+		err = disk.SaveMember(m.Name, []standby.Save{{Facts: facts}})
+		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("a Save of nobody: %v", err)
 		}
 	}

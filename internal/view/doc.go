@@ -8,15 +8,18 @@
 // wrong (ErrNotFound, ErrDenied, ...), because both sides may import it.
 //
 //	job.go             jobs and tasks, and their phases
+//	copies.go          the copies in which a task runs
 //	spec.go            a job's specification, to and from pkg/grid
 //	offer.go           how sites answered
 //	counterfactual.go  what a refused job would have to ask less of
 //	mapsvg.go          the virtual map drawn
 //	site.go            sites, and an agent's own status
+//	fault.go           what counts against a site
 //	machine.go         what was found out about a machine
 //	configuration.go   settings, and where each comes from
 //	promise.go         what became of promises
 //	planning.go        the site's plan, and reservations
+//	group.go           agents that go on with an owner's jobs
 //	member.go          members, invitations, checks
 //	event.go           events, and the log of the last ones
 //	errors.go          errors that the API answers with

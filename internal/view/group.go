@@ -2,16 +2,23 @@ package view
 
 import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
-// Group is how an agent sees an owner's agent and its standbys.
+// Group has an owner's agent and its standbys, as an agent sees them.
 type Group struct {
-	Owner    grid.SiteID   `json:"owner"`
-	Acting   grid.SiteID   `json:"acting,omitempty"` // left out: nobody that is known
-	Here     bool          `json:"here"`             // this agent acts
-	Term     uint64        `json:"term"`             // grows each time that another one acts
-	Members  []grid.SiteID `json:"members"`          // the owner's agent and its standbys
-	Away     []grid.SiteID `json:"away,omitempty"`   // of these, not connected
-	Changing bool          `json:"changing,omitempty"`
-	Jobs     int           `json:"jobs"`
-	Open     int           `json:"open"` // of these, not ended
-	Facts    int64         `json:"facts_bytes"`
+	Owner     grid.SiteID   `json:"owner"`
+	OwnerName string        `json:"owner_name,omitempty"`
+	Acting    grid.SiteID   `json:"acting,omitempty"` // left out: nobody that is known
+	Here      bool          `json:"here"`             // this agent acts
+	Term      uint64        `json:"term"`             // grows each time that another one acts
+	Members   []GroupMember `json:"members"`          // the owner's agent and its standbys
+	Changing  bool          `json:"changing"`         // members are being replaced
+	Jobs      int           `json:"jobs"`
+	Open      int           `json:"open"`        // of these, not ended
+	Facts     int64         `json:"facts_bytes"` // what each member keeps
+}
+
+// GroupMember is one agent of a group.
+type GroupMember struct {
+	Site grid.SiteID `json:"site"`
+	Name string      `json:"name,omitempty"`
+	Away bool        `json:"away"` // it is not connected
 }

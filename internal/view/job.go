@@ -177,6 +177,8 @@ type TaskView struct {
 	Text     string        `json:"text,omitempty"`     // what a person should know
 	Outputs  []OutputView  `json:"outputs,omitempty"`
 	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
+	// of a task that may run in several copies; all else is about the one that counts
+	Copies []CopyView `json:"copies,omitempty"`
 }
 
 // Progress says how far something with a known total is.

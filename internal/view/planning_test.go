@@ -38,6 +38,20 @@ func TestJobsSurvive(t *testing.T) {
 			},
 			Count: 1, TTL: time.Second, Flood: true, Retries: 2, MaxFailures: 5,
 		},
+		"in copies": {
+			Spec: grid.Spec{
+				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute,
+				Weights: grid.DefaultWeights(),
+			},
+			Count: 1, TTL: time.Second, Redundancy: grid.Redundancy{Replicas: 3, Agreement: 2},
+		},
+		"compared now and then": {
+			Spec: grid.Spec{
+				Kind: grid.KindCommand, Args: []string{"x"}, Need: need, Runtime: time.Minute,
+				Weights: grid.DefaultWeights(),
+			},
+			Count: 1, TTL: time.Second, Redundancy: grid.Redundancy{Verify: .02},
+		},
 		"reservation": {
 			Spec: grid.Spec{
 				Kind: grid.KindReservation, Need: need, Runtime: time.Hour, Weights: grid.DefaultWeights(),
@@ -124,6 +138,7 @@ func TestUnknownWords(t *testing.T) {
 		`overrun "pause"`:    func(s *view.JobSpec) { s.Overrun = "pause" },
 		`auto, off or every`: func(s *view.JobSpec) { s.Checkpoint = "never" },
 		`split "always"`:     func(s *view.JobSpec) { s.Split = "always" },
+		`have "many"`:        func(s *view.JobSpec) { s.Replicas = "many" },
 		`dimension "depth"`:  func(s *view.JobSpec) { s.Dimensions[0].Dimension = "depth" },
 		"check job: invalid": func(s *view.JobSpec) { s.Count = 0 },
 	} {

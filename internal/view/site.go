@@ -20,11 +20,12 @@ type SiteRow struct {
 	SkewSeconds *float64   `json:"skew_seconds,omitempty"` // its clock minus ours
 	RoundTripMS *float64   `json:"round_trip_ms,omitempty"`
 	// from it to this site, within the last day; left out: not measured
-	DownBps    int64    `json:"measured_down_bps,omitempty"`
-	UpBps      int64    `json:"measured_up_bps,omitempty"` // from this site to it
-	FaultIndex int      `json:"fault_index"`               // 0 = never failed us, or made up for it
-	Addresses  []string `json:"addresses,omitempty"`
-	Trouble    string   `json:"trouble,omitempty"` // why it is not connected
+	DownBps    int64     `json:"measured_down_bps,omitempty"`
+	UpBps      int64     `json:"measured_up_bps,omitempty"` // from this site to it
+	FaultIndex int       `json:"fault_index"`               // 0 = no faults are left
+	Fault      *FaultRow `json:"fault,omitempty"`           // left out: nothing is known against it
+	Addresses  []string  `json:"addresses,omitempty"`
+	Trouble    string    `json:"trouble,omitempty"` // why it is not connected
 	// since when it is connected, or away, as far as this agent saw
 	Since Time     `json:"since,omitzero"`
 	Ends  uint64   `json:"ends,omitempty"`   // how often this agent saw it go
@@ -76,7 +77,7 @@ type AgentStatus struct {
 	Reach          Reach            `json:"reach"`        // how they reach each other
 	DataUsedBytes  int64            `json:"data_used_bytes"`
 	DataQuotaBytes int64            `json:"data_quota_bytes"`
-	Faults         []FaultRow       `json:"faults"`          // sites with an index above 0
+	Faults         []FaultRow       `json:"faults"`          // sites with faults
 	Counters       map[string]int64 `json:"counters"`        // what was counted since the start
 	Notices        []Notice         `json:"notices"`         // what the owner should know
 	Owner          *OwnerView       `json:"owner,omitempty"` // how it yields to its owner
@@ -88,6 +89,8 @@ type AgentStatus struct {
 	Availability *Availability `json:"availability,omitempty"`
 	Forecast     *Forecast     `json:"forecast,omitempty"`
 	Plan         *PlanView     `json:"plan,omitempty"` // what its planner has before it
+	// the group of the own jobs, and those in which it stands by for others
+	Standbys []Group `json:"standbys,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }
@@ -122,13 +125,6 @@ type Reach struct {
 	Relays       []grid.SiteID `json:"relays"`       // members through which it is reached
 	Direct       int           `json:"direct"`       // sites connected directly
 	Relayed      int           `json:"relayed"`      // sites connected through a relay
-}
-
-// FaultRow is one entry of the fault-index ledger.
-type FaultRow struct {
-	Site  grid.SiteID `json:"site"`
-	Name  string      `json:"name,omitempty"`
-	Index int         `json:"index"`
 }
 
 // Notice is something the owner should know, with what to do.

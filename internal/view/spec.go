@@ -47,6 +47,11 @@ type JobSpec struct {
 	Flood       bool   `json:"flood,omitempty"`
 	Retries     uint32 `json:"retries,omitempty"`      // of a task that fails by its own doing
 	MaxFailures uint32 `json:"max_failures,omitempty"` // failed tasks that end the job
+	// how many copies of each task run: a number, or auto
+	Replicas  string `json:"replicas,omitempty"`
+	Agreement uint32 `json:"agreement,omitempty"` // how many of them have to give the same result
+	// the part of the results that is compared with that of another site
+	Verify float64 `json:"verify,omitempty"`
 }
 
 // InputSpec is a grid.Input as JSON.
@@ -119,6 +124,8 @@ func FromJob(j grid.Job) JobSpec {
 		Checkpoint: savingWord(s.Checkpoint),
 		After:      j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 		Retries: j.Retries, MaxFailures: j.MaxFailures,
+		Replicas: j.Redundancy.ReplicasWord(), Agreement: j.Redundancy.Agreement,
+		Verify: j.Redundancy.Verify,
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}

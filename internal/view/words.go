@@ -21,6 +21,11 @@ func (s JobSpec) fillWords(job *grid.Job) error {
 			return err
 		}
 	}
+	var err error
+	if job.Redundancy, err = grid.ParseReplicas(s.Replicas); err != nil {
+		return err
+	}
+	job.Redundancy.Agreement, job.Redundancy.Verify = s.Agreement, s.Verify
 	for _, split := range []grid.Split{
 		grid.SplitNone, grid.SplitNever, grid.SplitIfNeeded, grid.SplitGreedy,
 	} {

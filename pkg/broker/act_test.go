@@ -159,7 +159,22 @@ func (r *rig) drawJob(s source) grid.Job {
 	case 4:
 		j.MaxFailures = uint32(s.n(3))
 	}
+	if r.copies > 0 {
+		j.Redundancy = r.drawCopies(s)
+	}
 	return j
+}
+
+// drawCopies draws how often tasks run; some jobs cannot have that.
+func (r *rig) drawCopies(s source) grid.Redundancy {
+	return []grid.Redundancy{
+		{Replicas: 2},
+		{Auto: true},
+		{Verify: .5},
+		{Replicas: 2, Agreement: 2},
+		{Replicas: 3, Agreement: 2},
+		{},
+	}[s.n(r.copies)]
 }
 
 // drawPlace draws when and where a job may run.
@@ -190,6 +205,9 @@ func (r *rig) drawID(s source) grid.JobID {
 
 func (r *rig) drawAttempt(s source) grid.AttemptID {
 	id := attemptOf(r.drawID(s), uint32(s.n(5)), 0)
+	if r.copies > 0 {
+		id.Task.Index += uint32(s.n(8))
+	}
 	if j, ok := r.m.enquiry(id.Task.Job); ok && id.Task.Index < uint32(len(j.tasks)) {
 		t := j.tasks[id.Task.Index]
 		id.Token = t.token

@@ -29,10 +29,12 @@ func (h herald) announce(j *job) {
 	j.announced = true
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
-		r.theta, r.complete = h.near.distance(&j.req), false
-		r.sample = float64(drawn(h.cfg.ReplyTarget, r.theta)) / float64(len(others))
+		r.theta, r.complete, j.sampled = h.near.distance(&j.req), false, j.seq
+		r.drawn = h.near.draws(h.cfg.ReplyTarget, r.theta)
+		r.sample = r.drawn / float64(len(others))
+		h.near.tally.open(r.drawn)
 	}
-	msg := j.announcement(&h.cfg, h.wall())
+	var msg protocol.Message = j.announcement(&h.cfg, h.wall()) // one for all that it goes to
 	for _, p := range others {
 		if h.peers.all[p].answers && r.sample == 1 {
 			h.out.Send(p, msg)
@@ -95,7 +97,7 @@ func (h herald) ask(j *job, site grid.SiteID) {
 // widen repeats a sampled round with eight times the sites.
 func (h herald) widen(j *job, last *round) {
 	r := h.openRound(j, append(h.peers.connected(), h.cfg.Here), true)
-	r.sample, r.theta = min(1, 8*last.sample), last.theta
+	r.sample, r.theta, r.drawn = min(1, 8*last.sample), last.theta, 8*last.drawn
 	r.complete = r.sample == 1
 	j.inPart = !r.complete
 	h.gossip(j, j.announcement(&h.cfg, h.wall()))
@@ -163,7 +165,7 @@ func (h herald) onNeedRequirements(
 // job that is placed: its end is said to those alone that had a task of it. Where a part of the
 // sites was asked only those that have answered need to know that it is placed.
 func (h herald) clear(j *job, kind protocol.ClearKind) {
-	msg := protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
+	var msg protocol.Message = protocol.Clear{Job: j.id, Submitter: h.cfg.Owner, Kind: kind}
 	switch {
 	case j.seq == 0 && !j.gossiped: // nobody has heard of it
 		return
@@ -190,7 +192,7 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 }
 
 // clearAnswered tells it the sites that have answered, and those that have a task.
-func (h herald) clearAnswered(j *job, msg protocol.Clear) {
+func (h herald) clearAnswered(j *job, msg protocol.Message) {
 	asked := make(map[grid.SiteID]bool)
 	for _, site := range sortedSites(j.answers) {
 		asked[site] = true

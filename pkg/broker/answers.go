@@ -18,15 +18,17 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	m.peers.answered(from)
+	m.near.tally.hear(msg.Seq == j.sampled)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
 	offer := m.peers.completed(j.req, from, msg.Offer)
+	c := newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
-		j.offers[from] = newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
+		j.offers[from] = c
 	}
 	j.offered = true
-	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &offer, At: m.now})
+	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &c.offer, At: m.now})
 }
 
 // onRefuse takes it that a site cannot take the job, and why.
@@ -36,6 +38,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	m.peers.answered(from)
+	m.near.tally.hear(msg.Seq == j.sampled)
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
@@ -102,7 +105,7 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
 	if r.isSampled() {
-		m.near.learn(&j.req, j.offersOf(r), drawn(m.cfg.ReplyTarget, r.theta), r.sample)
+		m.near.learn(&j.req, j.offersOf(r), r.drawn, r.sample)
 	}
 	if p, is := m.probes[j.id]; is {
 		m.endProbe(p)

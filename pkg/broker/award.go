@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -24,12 +25,15 @@ type handover struct {
 
 // award sends a site its tasks, in messages that keep to the limits.
 func (d desk) award(h handover) {
-	for tasks := h.tasks; len(tasks) > 0; {
-		n := d.j.fitting(tasks, h.extra)
-		h.tasks = tasks[:n]
-		d.sendAward(h)
-		tasks = tasks[n:]
+	for _, p := range d.j.parcels(h) {
+		for tasks := p.tasks; len(tasks) > 0; {
+			n := d.j.fitting(tasks, p.extra)
+			p.tasks = tasks[:n]
+			d.sendAward(p)
+			tasks = tasks[n:]
+		}
 	}
+	comparison(d).pairUp(h.tasks)
 }
 
 // fitting counts the tasks that one award can carry.
@@ -74,6 +78,7 @@ func (d desk) sendAward(h handover) {
 		t := &j.tasks[i]
 		msg.Tasks = append(msg.Tasks, protocol.AwardedTask{
 			Index: i, Token: t.token, Item: j.item(i), Saved: t.offered(),
+			CopyOf: j.copyOf(i),
 		})
 		pending.tasks = append(pending.tasks, j.attempt(i))
 		m.out.Report(step.LevelInfo, eventAwarded, step.Report{
@@ -91,6 +96,9 @@ func (d desk) sendAward(h handover) {
 // award is sent.
 func (r *run) awardTask(j *job, index uint32, h handover) {
 	t, c := &j.tasks[index], h.c
+	if j.traits.copies.Compares() && t.savedElsewhere(c.offer.Site) {
+		r.dropSaved(j, index) // what another site has saved may be wrong already
+	}
 	j.seat(index)
 	t.move(grid.PhaseAwarded)
 	t.attempt = attempt{
@@ -113,19 +121,24 @@ func (m *Machine) onAwardTimer(first grid.AttemptID) {
 	if !ok || j == nil {
 		return
 	}
-	missed := false
-	for _, id := range a.tasks {
+	missed := slices.DeleteFunc(slices.Clone(a.tasks), func(id grid.AttemptID) bool {
 		t := &j.tasks[id.Task.Index]
-		if t.token == id.Token && t.unanswered() {
-			missed = true
+		return t.token != id.Token || !t.unanswered()
+	})
+	if len(missed) == 0 {
+		return
+	}
+	m.peers.fired(j.tasks[missed[0].Task.Index].awardedAt.Add(m.cfg.AwardWindow))
+	counts := m.peers.accuse(m.jobs, a.site, fault.NoAnswer) // once for all of the award
+	for _, id := range missed {
+		t := &j.tasks[id.Task.Index]
+		if t.token == id.Token && t.unanswered() { // still: a part takes the others along
+			t.blamed = counts
 			m.giveUp(j, id.Task.Index, "did not answer the award")
 		}
 	}
-	if missed {
-		delete(j.offers, a.site)
-		m.peers.blame(a.site)
-		m.placeAgain(j)
-	}
+	delete(j.offers, a.site)
+	m.placeAgain(j)
 }
 
 // onDeclined handles a site that does not take attempts. With a worse quote it stays a

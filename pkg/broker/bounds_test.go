@@ -48,7 +48,7 @@ func TestAnAttemptThatNeverStartsIsMoved(t *testing.T) {
 	}
 	b.wantPhase(attempt.Task.Job, 0, grid.PhaseStaging) // its lease may run still
 	effects := b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin)
-	if n := b.m.peers.faults.Index("a"); n != 1 {
+	if n := b.faultIndex("a"); n != 1 {
 		t.Errorf("the fault index of the site is %d, want 1", n)
 	}
 	if to, _ := sent[protocol.Award](effects); slices.Contains(to, "a") {
@@ -129,7 +129,7 @@ func TestFrozenTimeHasABoundOfItsOwn(t *testing.T) {
 		t.Fatalf("frozen forever it lost its lease after %s (%t)", after, moved)
 	}
 	b.pass(b.m.cfg.Lease + b.m.cfg.LeaseMargin)
-	if n := b.m.peers.faults.Index("a"); n != 0 {
+	if n := b.faultIndex("a"); n != 0 {
 		t.Errorf("the fault index of the site is %d, want 0: its owner came first", n)
 	}
 }
@@ -337,7 +337,7 @@ func TestAMissingOutputThatIsNotNamedMovesTheTask(t *testing.T) {
 	if b.phase(id, 0).Ended() || b.phase(id, 0) == grid.PhaseCollecting {
 		t.Fatalf("the task is %s without its output", b.phase(id, 0))
 	}
-	if n := b.m.peers.faults.Index("a"); n != 1 {
+	if n := b.faultIndex("a"); n != 1 {
 		t.Errorf("the fault index of the site is %d, want 1", n)
 	}
 	if s, _ := b.m.Job(id); len(s.Tasks[0].Tries) != 1 {
@@ -356,7 +356,7 @@ func TestAnOutputThatWasNotWrittenFailsTheTask(t *testing.T) {
 	}})
 	b.wantPhase(attempt.Task.Job, 0, grid.PhaseFailed)
 	s, _ := b.m.Job(attempt.Task.Job)
-	if s.Tasks[0].Exit.Text != "not written: /out" || b.m.peers.faults.Index("a") > 0 {
-		t.Errorf("exit %+v, fault index %d", s.Tasks[0].Exit, b.m.peers.faults.Index("a"))
+	if s.Tasks[0].Exit.Text != "not written: /out" || b.faultIndex("a") > 0 {
+		t.Errorf("exit %+v, fault index %d", s.Tasks[0].Exit, b.faultIndex("a"))
 	}
 }

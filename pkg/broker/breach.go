@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -41,11 +40,6 @@ func (p *peers) breach(site grid.SiteID, awarded time.Time, why string) {
 	p.out.Report(step.LevelWarn, eventPassedOver, step.Report{
 		Site: site, Text: why, Value: b.pass().Seconds(),
 	})
-}
-
-// isSpotless reports whether nothing counts against a site.
-func (p *peers) isSpotless(site grid.SiteID) bool {
-	return p.faults.Index(site) == 0 && p.breaches[site].row == 0
 }
 
 // tries notes that a site was given a task. One that is on trial gets no other before that
@@ -106,36 +100,4 @@ func (p *peers) othersMayTake(j *job) bool {
 		sum = most
 	}
 	return j.traits.whole && sum >= int64(j.spec.Count)
-}
-
-// faultFact holds a site's faults and breaches.
-type faultFact struct {
-	Index    int64 `json:"index"`
-	Breaches int   `json:"breaches,omitempty"`
-	PassedMS int64 `json:"passed_ms,omitempty"` // it is passed over till then
-}
-
-func (p *peers) saveFault(site grid.SiteID) {
-	fact := faultFact{Index: p.faults.Index(site)}
-	if b := p.breaches[site]; b.row > 0 {
-		fact.Breaches, fact.PassedMS = b.row, step.MS(b.till)
-	}
-	if fact == (faultFact{}) {
-		p.persistRemoval(factFault, string(site))
-		return
-	}
-	p.persist(factFault, string(site), fact)
-}
-
-func (p *peers) restoreFaults(f step.Fact) error {
-	var v faultFact
-	if err := json.Unmarshal(f.Value, &v); err != nil {
-		return err
-	}
-	site := grid.SiteID(f.Key)
-	p.faults.Missed(site, v.Index)
-	if v.Breaches > 0 {
-		p.breaches[site] = breaches{row: min(v.Breaches, maxBreaches), till: step.FromMS(v.PassedMS)}
-	}
-	return nil
 }

@@ -99,9 +99,9 @@ func TestForgedOutputsAreABreach(t *testing.T) {
 		}
 		b.pass(b.m.cfg.CollectGiveUp + time.Second)
 		b.do(step.Collected{Attempt: at[0], Problem: "gone"})
-		if b.m.peers.faults.Index("a") == 0 || (b.m.peers.breaches["a"].row == 0) != away {
+		if b.faultIndex("a") == 0 || (b.m.peers.breaches["a"].row == 0) != away {
 			t.Errorf("away %t: fault index %d, %+v",
-				away, b.m.peers.faults.Index("a"), b.m.peers.breaches["a"])
+				away, b.faultIndex("a"), b.m.peers.breaches["a"])
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (m takings) onCheckpointed(from grid.SiteID, msg protocol.Checkpointed) {
 			m.countSaved(j, id, from)
 			return
 		}
-		work := j.spec.Spec.Expand(j.id, id.Task.Index, j.item(id.Task.Index)).WorkDigest()
+		work := j.work(id.Task.Index).WorkDigest()
 		m.out.Emit(step.Pull{Attempt: id, Checkpoint: c, Work: work, From: from})
 	}
 }

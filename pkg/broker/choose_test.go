@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -137,8 +138,8 @@ func TestSampledReplies(t *testing.T) {
 	names := manySites(100)
 	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)
 	id := b.submit(testJob(1))
-	if _, announce := one[protocol.Announce](t, b.last); announce.Sample != .1 {
-		t.Fatalf("announced with sample %v, want 0.1", announce.Sample)
+	if _, announce := one[protocol.Announce](t, b.last); announce.Sample != .09 {
+		t.Fatalf("announced with sample %v, want 0.09: this site answers as well", announce.Sample)
 	}
 	b.offers(id, 1, names[:7]...)
 	if _, awards := sent[protocol.Award](b.last); len(awards) != 0 {
@@ -152,16 +153,20 @@ func TestSampledReplies(t *testing.T) {
 	one[protocol.Award](t, b.last)
 
 	const near = .5 // half the distance of the nearest
-	// Sites that are nearer than those of the first round are always to answer; fewer are drawn.
+	replies, sites := 10.0, 100.0
+	third := replies / 3 / sites
+	// Sites that are nearer than those of the first round are always to answer; fewer are drawn, a
+	// third of the answers at least.
 	second := b.submit(testJob(1))
 	_, announce := one[protocol.Announce](t, b.last)
-	if announce.Sample != .05 || announce.Theta != near {
-		t.Errorf("sample %v, near is %v, want .05 and %v", announce.Sample, announce.Theta, near)
+	if announce.Sample != third || announce.Theta != near {
+		t.Errorf("sample %v, near is %v, want %v and %v",
+			announce.Sample, announce.Theta, third, near)
 	}
 	_, announce = one[protocol.Announce](t, b.pass(time.Second))
-	if announce.Job != second || announce.Sample != .4 || announce.Theta != near {
-		t.Errorf("nobody answered: announced %s with sample %v and near %v, want %s with 0.4 and %v",
-			announce.Job, announce.Sample, announce.Theta, second, near)
+	if announce.Job != second || announce.Sample != 8*third || announce.Theta != near {
+		t.Errorf("nobody answered: announced %s with sample %v and near %v, want %s with %v and %v",
+			announce.Job, announce.Sample, announce.Theta, second, 8*third, near)
 	}
 	if _, announce := one[protocol.Announce](t, b.pass(time.Second)); announce.Sample != 1 {
 		t.Errorf("still nobody: sample %v, want 1", announce.Sample)
@@ -240,15 +245,15 @@ func TestFaultsOutliveARestart(t *testing.T) {
 	if err := again.Restore(b.m.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.peers.faults.Index("a"); got != 1 {
-		t.Errorf("fault index of a after a restart = %d, want 1", got)
+	if got := again.peers.faults.Record("a").Index; got != 1 {
+		t.Errorf("fault index of a after a restart = %v, want 1", got)
 	}
 	b.hear("b", protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 2)}})
-	b.m.peers.faults.Missed("b", 1)
+	b.m.peers.faults.Missed("b", fault.Failed, b.now)
 	b.hear("b", protocol.Exited{
 		Attempt: attemptOf(id, 0, 2), Exit: grid.Exit{Cause: grid.CauseExited},
 	})
-	if got := b.m.peers.faults.Index("b"); got != 0 {
+	if got := b.faultIndex("b"); got != 0 {
 		t.Errorf("fault index of b after a success = %d, want 0", got)
 	}
 }
@@ -274,4 +279,40 @@ func TestProbesAreNotHeldForEver(t *testing.T) {
 // factsButMembers lists the facts but those about members.
 func (b *bench) factsButMembers() []step.Fact {
 	return slices.DeleteFunc(b.facts.All(), func(f step.Fact) bool { return f.Kind == factMember })
+}
+
+// A job that is placed keeps as many offers as answers, the nearest ones: they are enough to fail
+// over to, and each of thousands of running jobs would keep one of every site of a large mesh.
+func TestAPlacedJobKeepsTheNearestOffers(t *testing.T) {
+	names := manySites(maxAnswers + 40)
+	b := newBench(t, nil, names...)
+	far := slices.Clone(names)
+	slices.Reverse(far) // the last name is the nearest
+	id := b.submit(testJob(2))
+	b.offers(id, 1, far...)
+	if kept := len(b.m.asked(id).offers); kept != len(names) {
+		t.Fatalf("%d offers are kept while it waits, want %d", kept, len(names))
+	}
+	placed := b.pass(time.Second)
+	to, awards := sent[protocol.Award](placed)
+	if want := []grid.SiteID{far[1], far[0]}; !slices.Equal(slices.Sorted(slices.Values(to)), want) {
+		t.Fatalf("awarded to %v, want %v", to, want)
+	}
+	var kept []grid.SiteID
+	for _, site := range far {
+		if b.m.asked(id).offers[site] != nil {
+			kept = append(kept, site)
+		}
+	}
+	if diff := cmp.Diff(far[:maxAnswers], kept); diff != "" {
+		t.Errorf("offers that are kept of a placed job (-want +got):\n%s", diff)
+	}
+	task := awards[0].Tasks[0]
+	declined := b.hear(to[0], protocol.Declined{
+		Attempts: []grid.AttemptID{attemptOf(id, task.Index, task.Token)},
+		Refusal:  grid.Refusal{Reason: grid.ReasonMemory},
+	})
+	if next, _ := one[protocol.Award](t, declined); next != far[2] {
+		t.Errorf("then awarded to %s, want %s", next, far[2])
+	}
 }

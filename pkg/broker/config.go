@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -28,6 +29,7 @@ type Config struct {
 	Here  grid.SiteID `json:",omitempty"`
 
 	Name       string          // of this site, as others know it; empty: its ID
+	HeldBy     string          `json:",omitempty"` // who owns this machine; empty: not said
 	Seed       uint64          // of ties, back-off and the jobs' names; a secret of this run
 	Addrs      []string        // where this site can be dialled; travels with announcements
 	Capability grid.Capability // own rates, named as the data's source
@@ -56,6 +58,11 @@ type Config struct {
 	// in place of the lowest risk.
 	FIBR bool
 
+	// FaultHalfLife is the time in which a fault index falls to a half by itself; 0: it does not.
+	FaultHalfLife time.Duration `json:",omitempty"`
+	// OwnFaultsOnly neither tells other submitters of faults nor heeds what they tell.
+	OwnFaultsOnly bool `json:",omitempty"`
+
 	HoldTop     int  // promised jobs: how many of the nearest are asked to hold offers, at least 1
 	ReplyTarget int  // > 0: ask for about so many answers by sampling; 0: all sites answer
 	Requote     bool // let sites decline an award that has become worse than the runner-up
@@ -74,6 +81,9 @@ type Config struct {
 	NoSeeking, NoLastSave bool
 	// NoHolding: UNSAFE, for tests of the oracles only: checkpoints count that are not here.
 	NoHolding bool `json:",omitempty"`
+	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies
+	// of a task may share a site; a site that was outvoted keeps its work.
+	NoComparing, NoApart, NoDisown bool `json:",omitempty"`
 
 	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 }
@@ -88,7 +98,7 @@ func Default(self grid.SiteID) Config {
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
 		BootGrace: 3 * time.Second, Reunion: 10 * time.Second,
 		HoldTop: index.DefaultReservations, Requote: true, MaxJobs: 4096, MaxEnded: 64, MaxTries: 16,
-		ExplainUpTo: 64, UnicastUpTo: 64,
+		ExplainUpTo: 64, UnicastUpTo: 64, FaultHalfLife: fault.DefaultHalfLife,
 	}
 }
 
@@ -135,6 +145,7 @@ func (c Config) Validate() error {
 		"collect dead: want more than 0 and at most the give-up")
 	want(min(c.BootGrace, c.Reunion) >= 0, "boot grace, reunion: want at least 0")
 	want(c.MaxJobs >= 1 && c.MaxTries >= 1, "max jobs, max tries: want at least 1")
+	want(c.FaultHalfLife >= 0, "fault half-life: want at least 0")
 	want(c.MaxEnded >= 0, "max ended: want at least 0")
 	want(c.Policy <= grid.AvailNSA, "policy: want one that exists")
 	want(!c.Policy.Orders() || c.Choice == ChoiceNearest,

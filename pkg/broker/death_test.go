@@ -19,14 +19,14 @@ func TestADeathCertificateMovesTheAttempt(t *testing.T) {
 	if to, award := one[protocol.Award](t, effects); to != "b" || award.Tasks[0].Token != 2 {
 		t.Fatalf("moved to %s by %+v, want b with the next token", to, award)
 	}
-	if index := b.m.peers.faults.Index("a"); index != 1 {
+	if index := b.faultIndex("a"); index != 1 {
 		t.Errorf("the dead site's fault index is %d, want 1", index)
 	}
 	again := b.do(step.AttemptsDied{Site: "a", Attempts: []grid.AttemptID{attempt}})
 	if len(again) != 0 {
 		t.Errorf("the certificate read again did %+v", again)
 	}
-	if index := b.m.peers.faults.Index("a"); index != 1 {
+	if index := b.faultIndex("a"); index != 1 {
 		t.Errorf("the certificate read again blames: index %d", index)
 	}
 	b.hear("a", protocol.Renew{Renewal: 9, Attempts: []grid.AttemptID{attempt}})

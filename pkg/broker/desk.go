@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/fault"
@@ -79,7 +80,10 @@ func (d desk) rankByFault(sites []fault.Candidate) {
 	if d.cfg().FIBR {
 		order = fault.OrderIndex
 	}
-	d.m.peers.faults.Rank(order, sites)
+	for i := range sites {
+		sites[i].Index = d.m.peers.index(sites[i].Site)
+	}
+	fault.Rank(order, sites)
 }
 
 // nextToken is above all that were ever given out for a task.
@@ -92,6 +96,35 @@ func (d desk) draw() float64 { return d.m.rng.Float64() }
 func (d desk) isLate(index uint32, r rival) bool {
 	wait := stagingTime(d.j.bytesOf(index)) + queueGrace
 	return !r.by.IsZero() && d.now().After(latest(r.by, d.j.tasks[index].awardedAt).Add(wait))
+}
+
+// apartFor tells the sites apart that a task may not go to as other copies of it are there, or are
+// about to be by shares; nil: there is no such site. As long as somebody else offers, no site of
+// the same owners is taken either.
+func (d desk) apartFor(
+	index uint32, shares map[grid.SiteID][]uint32, standing []*candidate,
+) func(grid.SiteID) bool {
+	if d.j.of == 0 || d.cfg().NoApart {
+		return nil
+	}
+	used := d.j.usedBy(index)
+	for _, i := range d.j.copies(d.j.first(index)) {
+		for _, site := range sortedSites(shares) {
+			if slices.Contains(shares[site], i) {
+				used = append(used, site)
+			}
+		}
+	}
+	owners := make(map[string]bool)
+	for _, site := range used {
+		owners[d.m.peers.holder(site)] = true
+	}
+	same := func(site grid.SiteID) bool { return owners[d.m.peers.holder(site)] }
+	another := func(c *candidate) bool { return c.left > 0 && !same(c.offer.Site) }
+	if slices.ContainsFunc(standing, another) {
+		return same
+	}
+	return func(site grid.SiteID) bool { return slices.Contains(used, site) }
 }
 
 // isOver reports whether it is too late to look for a site.
@@ -152,7 +185,9 @@ func (d desk) requeue(index uint32) { d.m.requeue(d.j, index) }
 func (d desk) withdraw(why string) { d.m.withdraw(d.j, grid.PhaseFailed, why) }
 
 // blame counts a failure against a site.
-func (d desk) blame(site grid.SiteID) { d.m.peers.blame(site) }
+func (d desk) blame(site grid.SiteID, cause fault.Cause) {
+	d.m.peers.accuse(d.m.jobs, site, cause)
+}
 
 // save makes a task's state durable.
 func (d desk) save(index uint32) { d.m.saveTask(d.j, index) }

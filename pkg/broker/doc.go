@@ -53,6 +53,7 @@
 //	arrival.go     which leases were seen to arrive
 //	pledge.go      the promise of a task, and what became of it
 //	saved.go       the checkpoints of a task
+//	copies.go      a task that runs in several copies
 //	task.go        a task: attempts, silence, record, result, pledge
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
@@ -64,7 +65,11 @@
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going
 //	breach.go      what honest sites do not do, and who is passed over for it
-//	peers.go       the members: links, bans, faults
+//	testimony.go   what submitters tell each other of sites
+//	trouble.go     when silence is this submitter's own trouble
+//	faults.go      what counts for and against sites
+//	peers.go       the members: links, bans
+//	trust.go       sites whose results were confirmed, and which are compared
 //	bounds.go      how long an attempt may take in each phase
 //	policy.go      what availability does to placing (SAA, NAA, NSA)
 //	round.go       the stage in which answers are awaited
@@ -88,6 +93,8 @@
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left
 //	late.go        the result of an attempt that was given up
+//	comparison.go  results of copies are compared, further copies begun
+//	convict.go     what becomes of the work of a site that has lied
 //	checkpoint.go  checkpoints that sites have taken, until they count
 //	space.go       this machine's own disk is full
 //	award.go       awards sent, missed, declined
@@ -104,7 +111,7 @@
 //	submit.go      a job is submitted, or a probe
 //	restore.go     the facts of an earlier run; resume.go: taking them up
 //	check.go       the invariants
-//	view.go        read-only access for people
+//	view.go        read-only access for people; view_copies.go: of copies
 //	archive.go     ended jobs leave for the history
 //	step.go        the one list of all that can happen
 //

@@ -17,6 +17,9 @@ func (r *run) endTask(j *job, index uint32, phase grid.Phase) {
 	r.dropSaved(j, index)
 	r.settle(j, index)
 	r.saveTask(j, index)
+	if j.of > 0 {
+		r.compare = append(r.compare, j.id)
+	}
 }
 
 // endIfDone ends a job whose tasks all have, or of which too many have failed.
@@ -26,7 +29,7 @@ func (m *Machine) endIfDone(j *job) {
 		m.report(step.LevelWarn, eventJobStopped, j.about(), m.cfg.Here)
 		m.withdraw(j, grid.PhaseFailed, why)
 	}
-	if j.open == 0 && j.ended.IsZero() {
+	if j.open == 0 && j.ended.IsZero() && len(j.pending) == 0 {
 		m.endJob(j, protocol.ClearEnded)
 	}
 }
@@ -126,7 +129,7 @@ func (m *Machine) refuseJob(j *job) {
 		m.endTask(j, i, grid.PhaseRefused)
 	}
 	m.report(step.LevelWarn, eventJobRefused, j.about(), m.cfg.Here)
-	if j.open == 0 {
+	if j.open == 0 && len(j.pending) == 0 {
 		m.endJob(j, protocol.ClearWithdrawn)
 	}
 }

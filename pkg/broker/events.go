@@ -33,6 +33,14 @@ const (
 	eventResultLate      = "result_late"      // info; an attempt that was given up has brought it
 	eventSpaceAwaited    = "space_awaited"    // warn; outputs have no space here; Text = problem
 
+	// Copies.
+	eventCopyBegun   = "copy_begun"         // info; a further copy of a task; Value = its number
+	eventCopyEnded   = "copy_ended"         // debug; Text = the digest of its result
+	eventOutvoted    = "outvoted"           // warn; a site's result is not what others agree on
+	eventNoAgreement = "no_agreement"       // warn; a task has no result; Text = who says what
+	eventReopened    = "result_reopened"    // warn; a result is to be confirmed; Text = why
+	eventUnconfirmed = "result_unconfirmed" // warn; delivered, and its site has lied since
+
 	// Checkpoints.
 	eventSavedCounts  = "checkpoint_counts"  // info; Value = its number
 	eventSavedRefused = "checkpoint_refused" // warn; Reason
@@ -56,6 +64,11 @@ const (
 	eventFenced        = "fenced"         // warn; a lease for an attempt that is not the latest
 	eventSiteBanned    = "site_banned"    // info
 	eventPassedOver    = "passed_over"    // warn; its offers, for Value seconds; Text = its breach
+	eventPardoned      = "fault_pardoned" // info; it was this site's own trouble; Text
+
+	// What other submitters say.
+	eventTestimonyRefused  = "testimony_refused"  // warn; Reason, Text = why
+	eventStatementsIgnored = "statements_ignored" // debug; Value = how many, Text = why
 )
 
 // Further events have the names of phases: "staging", "running" and "frozen" as a site

@@ -51,6 +51,7 @@ type taskFact struct {
 	Grant      *grantFact    `json:"grant,omitempty"`        // only of long leases
 	Line       uint64        `json:"line,omitempty"`
 	Silent     bool          `json:"silent,omitempty"`
+	Blamed     bool          `json:"blamed,omitempty"`
 	Failures   int           `json:"failures,omitempty"`
 	Reruns     uint32        `json:"reruns,omitempty"`
 	Exit       *grid.Exit    `json:"exit,omitempty"`
@@ -65,6 +66,7 @@ type taskFact struct {
 	Pledge     *pledgeFact   `json:"pledge,omitempty"`
 	Saved      []savedFact   `json:"saved,omitempty"` // the latest first
 	Move       *moveFact     `json:"move,omitempty"`  // while it is to move
+	copyFact
 }
 
 // grantFact is the value of longGrant.
@@ -104,10 +106,11 @@ func (r *run) saveTask(j *job, index uint32) {
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
 		AwardedMS: r.wallMS(t.awardedAt), Line: t.line,
-		Silent: t.silent, Failures: t.failures, Reruns: t.reruns, Exit: t.exit, Failed: t.failed,
+		Silent: t.silent, Blamed: t.blamed, Failures: t.failures, Reruns: t.reruns, Exit: t.exit, Failed: t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(), Saved: r.savedFacts(&t.savings),
-		Move: t.moving.fact(),
+		Move:     t.moving.fact(),
+		copyFact: t.copyFact(),
 	}
 	if j.traits.promise {
 		f.StartsMS = r.wallMS(t.startsAt)

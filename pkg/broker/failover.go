@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -28,7 +29,7 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
 		if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
 			m.peers.breach(t.site, t.awardedAt, why)
-			m.peers.blame(t.site)
+			m.peers.blame(m.jobs, t, fault.Overdue)
 		}
 		t.overruns++
 		t.lose(why, &m.cfg, m.now)
@@ -47,8 +48,9 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	if !m.isAbandoned(t) { // else it is another run that speaks for the site
 		m.peers.fellSilent(site)
 	}
+	m.peers.fired(t.leaseEnd)
+	m.peers.blame(m.jobs, t, fault.Silent)
 	m.giveUp(j, id.Task.Index, why)
-	m.peers.blame(site)
 	m.placeAgain(j)
 }
 
@@ -127,15 +129,31 @@ func (m *Machine) failedAt(j *job, index uint32, exit grid.Exit, who suspect) {
 		t.rests(&m.cfg, m.now)
 	case exit.Cause == grid.CauseSiteRestart, who == suspectSite:
 		t.rests(&m.cfg, m.now)
-		m.peers.blame(t.site)
+		cause := fault.NoOutput
+		if exit.Cause == grid.CauseSiteRestart {
+			cause = fault.Died
+		}
+		m.peers.blame(m.jobs, t, cause)
 	default:
 		t.failures++
-		m.peers.blame(t.site)
+		m.peers.blame(m.jobs, t, faultOf(exit.Cause))
 	}
 	site := t.site
 	m.requeue(j, index)
 	m.rights.acknowledge(site, id)
 	m.placeAgain(j)
+}
+
+// faultOf is the fault that an end is which is not of the job's own doing.
+func faultOf(cause grid.ExitCause) fault.Cause {
+	switch cause {
+	case grid.CauseSiteRestart:
+		return fault.Died
+	case grid.CauseNoOutput:
+		return fault.NoOutput
+	default:
+		return fault.Failed
+	}
 }
 
 // overdue takes it that an attempt has had its time: it is to be fenced off. The task moves

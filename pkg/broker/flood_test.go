@@ -178,7 +178,7 @@ func TestUnansweredRivalsAreMissed(t *testing.T) {
 	if rivals := state.Tasks[0].Rivals; len(rivals) != 1 || rivals[0].Site != "b" {
 		t.Fatalf("%+v queue it, want b", rivals)
 	}
-	if index := b.m.peers.faults.Index("a"); index != 1 {
+	if index := b.faultIndex("a"); index != 1 {
 		t.Errorf("the fault index of who did not answer is %d, want 1", index)
 	}
 	late := protocol.Accepted{Attempts: []grid.AttemptID{attemptOf(id, 0, 1)}, Renewal: 1}

@@ -31,6 +31,7 @@ type rig struct {
 	granted map[grid.AttemptID]promise
 	awarded map[grid.TaskID]*awarded
 	steps   int
+	copies  int                 // of the ways to copy so many are drawn
 	onSend  func(step.Send)     // nil: nobody listens
 	onStep  func([]step.Effect) // nil: nobody listens
 }
@@ -288,6 +289,7 @@ func FuzzStep(f *testing.F) {
 func TestAnythingMayHappen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, nil)
+		r.copies = 6 * rapid.IntRange(0, 1).Draw(t, "copies")
 		for _, s := range sites[:3] {
 			r.do(step.PeerSeen{Site: s})
 		}

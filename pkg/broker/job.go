@@ -42,6 +42,9 @@ type roster struct {
 	waiting []uint32 // tasks without a site, ascending
 	open    int      // tasks that have not ended
 	failed  uint32   // tasks that have, and failed
+	// of is the number of tasks where tasks holds copies of them, see copies.go; 0: it does not.
+	of      uint32
+	pending []uint32 // tasks of which a copy has ended in this Step
 }
 
 // enquiry is a question about a job with the answers to it. A job has one; a probe is
@@ -57,11 +60,12 @@ type enquiry struct {
 	// seq numbers the announcements. Answers to a later one overtake those to an earlier one;
 	// those of a run follow those of the run before.
 	seq       uint32
-	announced bool // by this run, so that most caches are warm
-	inPart    bool // ... to a part of the sites: only those that have answered know the job
-	gossiped  bool // to all sites, so that sites have heard of it that are not known here
-	placed    bool // "placed" was said since the last announcement
-	offered   bool // some site has offered at some time
+	announced bool   // by this run, so that most caches are warm
+	inPart    bool   // ... to a part of the sites: only those that have answered know the job
+	sampled   uint32 // the last announcement to a part of the sites
+	gossiped  bool   // to all sites, so that sites have heard of it that are not known here
+	placed    bool   // "placed" was said since the last announcement
+	offered   bool   // some site has offered at some time
 	// offers are those that still stand; runner-ups stay here for failover.
 	offers   map[grid.SiteID]*candidate
 	answers  map[grid.SiteID]Answer // each site's last answer, for `why`; bounded
@@ -86,12 +90,8 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 			id: id, spec: spec, traits: traitsOf(spec, cfg), offers: make(map[grid.SiteID]*candidate),
 			answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
 		},
-		roster:    roster{tasks: make([]task, spec.Count), open: int(spec.Count)},
+		roster:    newRoster(spec),
 		submitted: now,
-	}
-	for i := range j.tasks {
-		j.tasks[i].move(grid.PhaseWaiting)
-		j.waiting = append(j.waiting, uint32(i))
 	}
 	return j
 }
@@ -108,13 +108,26 @@ func (e *enquiry) item(index uint32) grid.Item {
 	if len(e.spec.Items) == 0 {
 		return grid.Item{}
 	}
-	return e.spec.Items[index]
+	return e.spec.Items[index%e.spec.Count]
 }
 
 // note keeps an answer for `why`.
 func (e *enquiry) note(a Answer) {
 	if _, known := e.answers[a.Site]; known || len(e.answers) < maxAnswers {
 		e.answers[a.Site] = a
+	}
+}
+
+// keepNearest forgets the offers of a job that is placed, all but the nearest of those that stand:
+// as many as there are answers. It needs a few of them should a site decline or fail, and in a
+// mesh of 10,000 sites each of some thousand running jobs would keep as many.
+func (e *enquiry) keepNearest(standing []*candidate) {
+	if len(e.offers) <= maxAnswers {
+		return
+	}
+	e.offers = make(map[grid.SiteID]*candidate, maxAnswers)
+	for _, c := range standing[:min(len(standing), maxAnswers)] {
+		e.offers[c.offer.Site] = c
 	}
 }
 
@@ -157,7 +170,10 @@ func (r *roster) end(index uint32, phase grid.Phase) {
 	r.tasks[index].move(phase)
 	r.tasks[index].leaseEnd = timeZero
 	r.open--
-	if phase == grid.PhaseFailed {
+	switch {
+	case r.of > 0:
+		r.pending = append(r.pending, r.first(index))
+	case phase == grid.PhaseFailed:
 		r.failed++
 	}
 }
@@ -209,7 +225,7 @@ func (r *roster) count() {
 		if !t.phase.Ended() {
 			r.open++
 		}
-		if t.phase == grid.PhaseFailed {
+		if r.of == 0 && t.phase == grid.PhaseFailed || uint32(i) < r.of && r.hasFailed(uint32(i)) {
 			r.failed++
 		}
 	}
@@ -238,8 +254,8 @@ func (r *roster) outcome() outcome {
 		return outcomeOpen
 	}
 	result := outcomeDone
-	for i := range r.tasks {
-		switch r.tasks[i].phase {
+	for i := range r.heads() {
+		switch r.phaseOf(i) {
 		case grid.PhaseCancelled:
 			return outcomeCancelled
 		case grid.PhaseRefused:
@@ -313,10 +329,13 @@ func inputsOf(spec grid.Job) []grid.CID {
 // checkRoster verifies that a job's tasks are counted and can be.
 func (j *job) checkRoster() error {
 	var want roster
-	want.tasks = j.tasks
+	want.tasks, want.of = j.tasks, j.of
 	if want.count(); want.open != j.open || want.failed != j.failed ||
 		!slices.Equal(want.waiting, j.waiting) {
 		return errors.New("its tasks are counted wrongly")
+	}
+	if err := j.checkCopies(); err != nil {
+		return err
 	}
 	for i := range j.tasks {
 		if err := j.tasks[i].check(i); err != nil {

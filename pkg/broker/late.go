@@ -111,12 +111,12 @@ func (t *task) isAt(site grid.SiteID) bool {
 func (m *Machine) recall(try Try, msg protocol.Exited) {
 	j, t := m.jobs.task(msg.Attempt.Task)
 	index := msg.Attempt.Task.Index
-	until := m.rights.callOff(j, index)
+	until := m.rights.callOff(j, index, "stopped: an earlier attempt has brought the result")
 	desk{m, j}.unwait(index)
 	t.top = max(t.token, t.top)
 	t.attempt = attempt{
 		token: try.Token, site: try.Site, distance: try.Distance, awardedAt: try.AwardedAt,
-		startedAt: try.StartedAt, leaseEnd: until, long: t.long,
+		startedAt: try.StartedAt, leaseEnd: until, long: t.long, blamed: try.Blamed,
 	}
 	t.silence = silence{}
 	m.report(step.LevelInfo, eventResultLate, msg.Attempt, try.Site)
@@ -126,7 +126,7 @@ func (m *Machine) recall(try Try, msg protocol.Exited) {
 }
 
 // callOff fences off what a task has at its site, and says until when that may still run.
-func (r rights) callOff(j *job, index uint32) (until time.Time) {
+func (r rights) callOff(j *job, index uint32, why string) (until time.Time) {
 	t, id := &j.tasks[index], j.attempt(index)
 	switch {
 	case t.queued():
@@ -138,7 +138,7 @@ func (r rights) callOff(j *job, index uint32) (until time.Time) {
 	case t.active():
 		r.fence(t.site, []grid.AttemptID{above(id.Task, id.Token)})
 		r.stopTimer(timerLease, id.String())
-		t.log("stopped: an earlier attempt has brought the result", r.now)
+		t.log(why, r.now)
 		until = t.leaseEnd
 	}
 	return until

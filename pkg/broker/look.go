@@ -10,8 +10,11 @@ import (
 func (m *Machine) drainLooks() {
 	for {
 		l, some := m.looks.next()
-		if !some {
+		if !some && !compareNext(m) {
 			return
+		}
+		if !some {
+			continue
 		}
 		j, known := m.jobs.all[l.job]
 		switch {

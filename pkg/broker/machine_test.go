@@ -3,10 +3,12 @@ package broker
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -68,6 +70,11 @@ func (b *bench) do(in step.Input) []step.Effect {
 		b.Fatalf("after %T: the snapshot is not the table of facts", in)
 	}
 	return b.last
+}
+
+// faultIndex is a site's fault index as it was counted, in whole faults.
+func (b *bench) faultIndex(site grid.SiteID) int {
+	return int(math.Round(b.m.peers.faults.Index(site, b.now)))
 }
 
 func (b *bench) hear(from grid.SiteID, msg protocol.Message) []step.Effect {
@@ -392,7 +399,7 @@ func TestUnansweredAwardGoesToTheRunnerUp(t *testing.T) {
 	if to != "b" || award.Tasks[0].Token != 2 {
 		t.Fatalf("second award %+v to %s, want token 2 to b", award, to)
 	}
-	if got := b.m.peers.faults.Index("a"); got != 1 {
+	if got := b.faultIndex("a"); got != 1 {
 		t.Errorf("fault index of a = %d, want 1", got)
 	}
 	// The first site's late acceptance gets no lease: it is fenced off.
@@ -514,7 +521,7 @@ func TestBannedSitesTaskMovesWhenItsLeaseHasEnded(t *testing.T) {
 
 func TestFailoverTakesTheLeastFaultIndex(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
-	b.m.peers.faults.Missed("b", 2)
+	b.m.peers.faults.Put("b", fault.Record{Index: 2, At: b.now, Tried: 2})
 	b.m.peers.saveFault("b")
 	b.facts = step.NewFacts()
 	for _, f := range b.m.out.Facts().All() {
@@ -538,7 +545,7 @@ func TestFailoverTakesTheLowestRisk(t *testing.T) {
 		want grid.SiteID
 	}{{false, "b"}, {true, "c"}} {
 		b := newBench(t, func(cfg *Config) { cfg.FIBR = c.fibr }, "a", "b", "c")
-		b.m.peers.faults.Missed("b", 1) // risk .11
+		b.m.peers.faults.Missed("b", fault.Failed, b.now) // risk .11
 		b.m.peers.saveFault("b")
 		b.facts = step.NewFacts()
 		for _, f := range b.m.out.Facts().All() {

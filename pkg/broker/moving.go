@@ -68,6 +68,8 @@ func (m *Machine) onMoveTasks(in step.MoveTasks) {
 		reply.Err = step.ErrNoSuchJob
 	case j.traits.whole:
 		reply.Err = step.ErrTogether
+	case j.of > 0:
+		reply.Err = step.ErrCopied
 	case j.traits.promise:
 		reply.Err = step.ErrPromised
 	default:
@@ -112,7 +114,7 @@ func (m *Machine) moveEach(j *job, in step.MoveTasks) error {
 // canMove reports whether a task has an attempt at one site that has accepted it.
 func (m *Machine) canMove(j *job, t *task) bool {
 	return t.active() && t.phase != grid.PhaseAwarded && !t.queued() && !t.over &&
-		!m.isAstray(t) && !j.isPresumed(m.now) && !j.traits.promise && !j.traits.whole
+		!m.isAstray(t) && !j.isPresumed(m.now) && !j.traits.promise && !j.traits.whole && j.of == 0
 }
 
 func (m *Machine) beginMove(j *job, index uint32, mv moving) {

@@ -40,7 +40,7 @@ func (b *bench) told(site grid.SiteID, want protocol.Move) {
 }
 
 // faultOf is the fault index of a site.
-func (b *bench) faultOf(site grid.SiteID) int64 { return b.m.peers.faults.Index(site) }
+func (b *bench) faultOf(site grid.SiteID) float64 { return b.m.peers.faults.Index(site, b.now) }
 
 // saying is what a site answers of the first attempt of a job.
 func saying(id grid.JobID, next uint64) protocol.Movable {

@@ -9,13 +9,44 @@ import (
 // near learns how near sites have to be that a sampled round should hear of, whatever is drawn:
 // chance alone misses the best of many. There is a distance for each map, in the seconds map as a
 // part of the run time; 0 is not known yet.
-type near [grid.MapSeconds + 1]float64
+type near struct {
+	theta [grid.MapSeconds + 1]float64
+	tally tally
+}
 
 const (
 	nearSites = 8  // so many should be near
 	nearMany  = 12 // more are too many
 	nearFew   = 4  // fewer are too few
 )
+
+// tally counts the answers to sampled announcements, and of how many sites chance was to draw them.
+type tally struct {
+	rounds, drawn, answers float64
+}
+
+// tallyRounds is after how many rounds those before count half.
+const tallyRounds = 64
+
+// open notes an announcement by which chance draws so many sites.
+func (t *tally) open(drawn float64) {
+	if t.rounds >= tallyRounds {
+		t.rounds, t.drawn, t.answers = t.rounds/2, t.drawn/2, t.answers/2
+	}
+	t.rounds++
+	t.drawn += drawn
+}
+
+// hear notes an answer, if it was to a sampled announcement.
+func (t *tally) hear(sampled bool) {
+	if sampled {
+		t.answers++
+	}
+}
+
+// beside is how many sites have answered beside those that were drawn: near ones, and the
+// submitter's own, which always does. Where not all that are drawn can offer it is so many less.
+func (t *tally) beside() float64 { return (t.answers - t.drawn) / max(t.rounds, 1) }
 
 // scale is the unit of a job's distances.
 func scale(req *grid.Requirement) float64 {
@@ -26,14 +57,21 @@ func scale(req *grid.Requirement) float64 {
 }
 
 // distance is up to where a sampled round of a job should hear of sites; 0: not known.
-func (n *near) distance(req *grid.Requirement) float64 { return n[req.Map] * scale(req) }
+func (n *near) distance(req *grid.Requirement) float64 { return n.theta[req.Map] * scale(req) }
 
-// drawn counts the sites that chance is to draw of so many answers: near ones come beside them.
-func drawn(answers int, theta float64) int {
-	if theta == 0 {
-		return answers
+// draws counts the sites that chance is to draw of so many answers, so that there are so many on
+// average: others come beside them. How many follows from what came, because about as many sites
+// are near as should be, and not exactly; a third is drawn in any case, or nothing is learned. As
+// long as nothing has come, near sites count as eight.
+func (n *near) draws(answers int, theta float64) float64 {
+	least, beside := float64(answers)/3, 1.0 // this site's own
+	if theta > 0 {
+		beside += nearSites
 	}
-	return max(answers-nearSites, (answers+1)/2)
+	if n.tally.rounds >= tallyRounds/4 {
+		beside = n.tally.beside()
+	}
+	return min(max(float64(answers)-beside, least, 1), float64(answers))
 }
 
 // learn takes the distances of a sampled round's offers, as their sites said them, into account:
@@ -41,14 +79,14 @@ func drawn(answers int, theta float64) int {
 // many are near follows from their part of those that have. Up to the nearest of those that were
 // drawn there are about as many sites as one in that part stands for; so far it is gone, and no
 // farther, because beyond it all may be.
-func (n *near) learn(req *grid.Requirement, offers []float64, chosen int, part float64) {
+func (n *near) learn(req *grid.Requirement, offers []float64, chosen, part float64) {
 	if len(offers) < 2 {
 		return
 	}
 	slices.Sort(offers)
 	theta := n.distance(req)
 	within, _ := slices.BinarySearch(offers, theta)
-	all := float64(chosen*within) / float64(max(len(offers)-within, 1))
+	all := chosen * float64(within) / float64(max(len(offers)-within, 1))
 	switch {
 	case theta == 0:
 		// As far before the first as a later one is behind it: fewer than should be, to begin with.
@@ -58,5 +96,5 @@ func (n *near) learn(req *grid.Requirement, offers []float64, chosen int, part f
 	case all < nearFew && within < len(offers):
 		theta += (offers[within] - theta) * min((nearSites-all)*part, 1)
 	}
-	n[req.Map] = theta / scale(req)
+	n.theta[req.Map] = theta / scale(req)
 }

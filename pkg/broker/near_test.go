@@ -44,18 +44,42 @@ func TestNearIsOfAMap(t *testing.T) {
 	}
 }
 
-// Of drawn sites as many answer as are asked for, without and with near ones beside them; half of
-// them are drawn in any case.
+// As many are drawn as are missing to what was asked for: the submitter's own site answers in any
+// case, and so do near ones, eight of them until others were counted. A third is drawn always.
 func TestHowManyAreDrawn(t *testing.T) {
+	some := tally{rounds: tallyRounds / 4, drawn: 160, answers: 160 + 16*11}
+	few := tally{rounds: tallyRounds/4 - 1, drawn: 10, answers: 1000}
+	none := tally{rounds: tallyRounds, drawn: tallyRounds * 10, answers: tallyRounds * 2}
 	for _, c := range []struct {
+		tally   tally
 		answers int
 		theta   float64
-		want    int
-	}{{16, 0, 16}, {16, 1, 8}, {24, 1, 16}, {10, 1, 5}, {1, 1, 1}, {1, 0, 1}} {
-		if got := drawn(c.answers, c.theta); got != c.want {
-			t.Errorf("of %d answers with near ones at %v, %d are drawn, want %d",
+		want    float64
+	}{
+		{tally{}, 16, 0, 15},
+		{tally{}, 16, 1, 7},
+		{tally{}, 24, 1, 15},
+		{tally{}, 12, 1, 4},
+		{tally{}, 1, 1, 1},
+		{tally{}, 1, 0, 1},
+		{some, 24, 1, 13},
+		{some, 24, 0, 13},
+		{some, 12, 1, 4},
+		{few, 24, 1, 15},
+		{none, 24, 1, 24},
+	} {
+		n := near{tally: c.tally}
+		if got := n.draws(c.answers, c.theta); got != c.want {
+			t.Errorf("of %d answers with near ones at %v, %v are drawn, want %v",
 				c.answers, c.theta, got, c.want)
 		}
+	}
+	var t1 tally
+	for range tallyRounds + 1 {
+		t1.open(2)
+	}
+	if want := (tally{rounds: tallyRounds/2 + 1, drawn: tallyRounds + 2}); t1 != want {
+		t.Errorf("after %d rounds %+v count, want %+v", tallyRounds+1, t1, want)
 	}
 	for _, c := range []struct {
 		round  round
@@ -72,6 +96,49 @@ func TestHowManyAreDrawn(t *testing.T) {
 			t.Errorf("%+v is enough: %v", c.round, !c.want)
 		}
 	}
+}
+
+// However many sites there are, and how far away: as many answer as are asked for, on average over
+// many rounds, and not one more. No more are drawn than are asked for: of sites that cannot all
+// offer that part answers. Who answers too late for the round is counted all the same.
+func TestAsManyAnswerAsAreAskedFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := rapid.SampledFrom([]int{16, 24, 48}).Draw(t, "replies")
+		sites := rapid.SampledFrom([]int{100, 300, 600}).Draw(t, "sites")
+		able := rapid.Float64Range(.5, 1).Draw(t, "part that can offer")
+		late := rapid.Float64Range(0, .3).Draw(t, "part that is late")
+		spread := rapid.Float64Range(.1, 1).Draw(t, "spread")
+		chance := step.NewRand(rapid.Uint64().Draw(t, "seed"), "near", 0)
+		var n near
+		req := &grid.Requirement{Map: grid.MapSeconds, Runtime: time.Minute}
+		const first, rounds = 150, 400
+		answered := 0
+		for round := range first + rounds {
+			theta := n.distance(req)
+			drawn := n.draws(target, theta)
+			n.tally.open(drawn)
+			var offers []float64
+			for site := range sites {
+				d := math.Exp(spread * chance.NormFloat64())
+				called := site == 0 || d <= theta || chance.Float64() < drawn/float64(sites)
+				if !called || chance.Float64() > able {
+					continue
+				}
+				n.tally.hear(true)
+				if round >= first {
+					answered++
+				}
+				if chance.Float64() >= late {
+					offers = append(offers, d)
+				}
+			}
+			n.learn(req, offers, drawn, drawn/float64(sites))
+		}
+		mean := float64(answered) / rounds
+		if want := float64(target); mean < .9*able*want || mean > want+1 {
+			t.Fatalf("%.2f of %d sites answer, want about %d", mean, sites, target)
+		}
+	})
 }
 
 // Whatever the distances of a thousand sites are, after some rounds about as many answer for

@@ -18,8 +18,12 @@ type peers struct {
 	there  int           // of all, that are connected
 	banned step.Bans     // what they say is ignored
 	faults fault.Ledger
+	said   hearsay // of others
+	trouble
 	// breaches holds the sites that did what honest ones do not.
 	breaches map[grid.SiteID]breaches
+	// right counts for each site the results in a row that another site has confirmed.
+	right map[grid.SiteID]uint32
 	// cutOff: the last round that asked all members got no answer, so it is this site that
 	// cannot be reached, and its attempts elsewhere are frozen. Once a member is heard again,
 	// these have until reunion to come back before they are placed anew.
@@ -30,6 +34,7 @@ type peers struct {
 // member is another site of the domain, as far as this one knows.
 type member struct {
 	name       string
+	heldBy     string // who owns it, as it says; empty: it is its owner's only one
 	capability grid.Capability
 	connected  bool
 	answers    bool // has answered an announcement before, so that it is asked directly
@@ -42,6 +47,7 @@ type member struct {
 	grew       time.Time     // when it last said that more of a task's data has come
 	silences   int           // how often it was silent in a row
 	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
+	told       told          // what it has of this site's testimonies
 	lostAt     time.Time     // when an attempt was last given up there
 	backAt     time.Time     // when it was first heard after that
 }
@@ -59,6 +65,9 @@ const (
 func newPeers(r *run) *peers {
 	return &peers{
 		run: r, all: make(map[grid.SiteID]*member), breaches: make(map[grid.SiteID]breaches),
+		right:  make(map[grid.SiteID]uint32),
+		faults: fault.Ledger{HalfLife: r.cfg.FaultHalfLife},
+		said:   hearsay{by: make(map[grid.SiteID]heardTestimony)},
 	}
 }
 
@@ -189,30 +198,12 @@ func (p *peers) silent(site grid.SiteID) bool {
 	return known && (other.silences > maxSilences || other.silentTill.After(p.now))
 }
 
-// blame counts a missed response window or a lost lease against a site. A banned one has
-// nothing to lose.
-func (p *peers) blame(site grid.SiteID) {
-	if p.banned.Has(site) {
-		return
-	}
-	p.faults.Missed(site, 1)
-	p.saveFault(site)
-}
-
-// praise counts the result of an award of a time for a site.
-func (p *peers) praise(site grid.SiteID, awarded time.Time) {
-	if p.isSpotless(site) {
-		return // there is nothing to note, with each result of each job
-	}
-	p.faults.Succeeded(site)
-	p.atone(site, awarded)
-	p.saveFault(site)
-}
-
 // completed is an offer with what only this submitter knows of its site.
 func (p *peers) completed(req grid.Requirement, from grid.SiteID, offer grid.Offer) grid.Offer {
 	offer.Site = from
-	standing := index.Standing{RoundTripKnown: from == p.cfg.Here, FaultIndex: p.faults.Index(from)}
+	standing := index.Standing{
+		RoundTripKnown: from == p.cfg.Here, FaultIndex: p.index(from),
+	}
 	if other, known := p.all[from]; known && other.roundTrip > 0 {
 		standing.RoundTrip, standing.RoundTripKnown = other.roundTrip, true
 	}
@@ -249,15 +240,18 @@ func (p *peers) forget(id grid.SiteID) {
 	delete(p.all, id)
 	p.order = nil
 	delete(p.lines, id)
+	delete(p.said.by, id)
+	p.said.stale = true
 	p.persistRemoval(factMember, string(id))
 	p.acquit(id)
 }
 
 // acquit drops how often a site has failed.
 func (p *peers) acquit(id grid.SiteID) {
-	if !p.isSpotless(id) {
-		p.faults.Forget(id)
-		delete(p.breaches, id)
+	p.faults.Forget(id)
+	delete(p.breaches, id)
+	delete(p.right, id)
+	if p.out.Facts().Get(factFault, string(id)) != nil {
 		p.saveFault(id)
 	}
 }
@@ -270,7 +264,8 @@ func (p *peers) forgetLongGone() {
 			p.forget(id)
 		}
 	}
-	for _, id := range slices.Concat(p.faults.Sites(), sortedSites(p.breaches)) {
+	noted := slices.Concat(p.faults.Sites(), sortedSites(p.breaches), sortedSites(p.right))
+	for _, id := range noted {
 		if _, known := p.all[id]; !known && id != p.cfg.Here {
 			p.acquit(id)
 		}
@@ -313,7 +308,7 @@ func (p *peers) states() []MemberState {
 		state := MemberState{
 			Site: id, Name: other.name, Capability: other.capability, Connected: other.connected,
 			LastSeen: other.lastSeen, Skew: other.skew, RoundTrip: other.roundTrip,
-			Fault: p.faults.Index(id), Since: other.watched.since, Ends: other.watched.ends,
+			Fault: p.faultState(id), Since: other.watched.since, Ends: other.watched.ends,
 		}
 		if other.connected {
 			state.UpHour, _ = other.leaving(p.now).Survival(time.Hour.Seconds()) // the belief was checked
@@ -340,6 +335,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		p.there++
 	}
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
+	other.heldBy = in.Owner
 	if in.RoundTrip > 0 {
 		other.roundTrip = in.RoundTrip
 	}
@@ -360,5 +356,8 @@ func (p *peers) gone(in step.PeerGone) bool {
 		p.save(in.Site)
 	}
 	other.connected, other.refuses = false, in.Refusing
+	if len(p.fresh) > 0 && p.mostAreGone() {
+		p.isAlone()
+	}
 	return true
 }

@@ -44,6 +44,7 @@ func (n *nearest) placeSome(
 		give(n.next(d), standing)
 		if len(d.j.waiting) == 0 {
 			d.clear()
+			d.j.keepNearest(standing)
 		}
 	}
 	if at, _ := slices.BinarySearch(d.j.waiting, n.from); n.from > 0 && at < len(d.j.waiting) &&
@@ -116,9 +117,10 @@ func (n *nearest) awardAmong(
 	among := &choices{standing: standing}
 	for _, i := range tasks {
 		t := &d.j.tasks[i]
+		among.apart = d.apartFor(i, shares, standing)
 		c := n.choose(d, t, among)
 		if c == nil {
-			if len(t.failed) == 0 {
+			if len(t.failed) == 0 && among.apart == nil || among.isUsedUp() {
 				break // no capacity for any task
 			}
 			continue
@@ -157,10 +159,10 @@ func (n *nearest) choose(d desk, t *task, among *choices) *candidate {
 	case len(t.failed) > 0:
 		return n.leastFault(d, t, among)
 	case d.cfg().Choice == ChoiceSoftMin:
-		return n.softMin(d, among.standing)
+		return n.softMin(d, among)
 	}
 	at := slices.IndexFunc(among.standing, func(c *candidate) bool {
-		return c.left > 0 && isSince(c, t)
+		return among.isFree(c) && isSince(c, t)
 	})
 	if at < 0 {
 		return nil
@@ -169,11 +171,11 @@ func (n *nearest) choose(d desk, t *task, among *choices) *candidate {
 }
 
 // softMin draws one of the nearest offers not used up, nearer ones more likely.
-func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
+func (n *nearest) softMin(d desk, among *choices) *candidate {
 	var free []*candidate
 	var offers []grid.Offer
-	for _, c := range standing {
-		if c.left > 0 {
+	for _, c := range among.standing {
+		if among.isFree(c) {
 			free, offers = append(free, c), append(offers, c.offer)
 		}
 	}
@@ -188,14 +190,14 @@ func (n *nearest) softMin(d desk, standing []*candidate) *candidate {
 func (n *nearest) leastFault(d desk, t *task, among *choices) *candidate {
 	others := false // whether a site that did not fail the task has offered
 	for _, c := range among.standing {
-		if others = isSince(c, t) && !t.failedAt(c.offer.Site); others {
+		if others = isSince(c, t) && !t.failedAt(c.offer.Site) && !among.bars(c); others {
 			break
 		}
 	}
 	forgiving := !others && t.roundsFailed > 1
 	best, ok := fault.Least(among.byFault(d), func(site grid.SiteID) bool {
 		c := among.sites[site]
-		return c.left == 0 || !isSince(c, t) || t.failedAt(site) && !forgiving
+		return !among.isFree(c) || !isSince(c, t) || t.failedAt(site) && !forgiving
 	})
 	if !ok {
 		t.roundsFailed++
@@ -213,7 +215,14 @@ type choices struct {
 	standing []*candidate
 	ranked   []fault.Candidate
 	sites    map[grid.SiteID]*candidate
+	apart    func(grid.SiteID) bool // sites that the task may not go to; nil: there is none
 }
+
+// bars reports whether the task may not go to an offer's site: another copy of it is there.
+func (s *choices) bars(c *candidate) bool { return s.apart != nil && s.apart(c.offer.Site) }
+
+// isFree reports whether an offer can take the task.
+func (s *choices) isFree(c *candidate) bool { return c.left > 0 && !s.bars(c) }
 
 // byFault ranks the offers, and drops what is used up when that is much.
 func (s *choices) byFault(d desk) []fault.Candidate {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -213,7 +214,7 @@ func (s *rivals) exited(d desk, from grid.SiteID, msg protocol.Exited) bool {
 		return false
 	}
 	if t.remember(from); msg.Exit.Cause != grid.CauseStopped {
-		s.blame(d, t, from)
+		s.blame(d, t, from, faultOf(msg.Exit.Cause))
 	}
 	s.drop(d, msg.Attempt.Task.Index, at, msg.Exit.Cause.String()+": "+msg.Exit.Text)
 	d.acknowledge(from, msg.Attempt)
@@ -245,10 +246,10 @@ func (s *rivals) drop(d desk, index uint32, at int, why string) {
 }
 
 // blame counts against a site that a rival came to nothing there.
-func (s *rivals) blame(d desk, t *task, site grid.SiteID) {
+func (s *rivals) blame(d desk, t *task, site grid.SiteID, cause fault.Cause) {
 	t.remember(site)
 	delete(d.j.offers, site)
-	d.blame(site)
+	d.blame(site, cause)
 }
 
 // lookAfter drops the rivals whose sites have not answered the award, or are away.
@@ -260,10 +261,10 @@ func (s *rivals) lookAfter(d desk, index uint32) {
 		case !d.reachable(r.site):
 			s.drop(d, index, at, "its site is away")
 		case !r.accepted:
-			s.blame(d, t, r.site)
+			s.blame(d, t, r.site, fault.NoAnswer)
 			s.drop(d, index, at, "did not answer the award")
 		case d.isLate(index, r):
-			s.blame(d, t, r.site)
+			s.blame(d, t, r.site, fault.Overdue)
 			s.drop(d, index, at, "has queued it for too long")
 		default:
 			continue

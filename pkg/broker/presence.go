@@ -21,6 +21,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		p.silentTill = timeZero
 	}
 	p.came(m.now)
+	m.peers.welcomes(p)
 	m.peers.save(in.Site)
 	for _, id := range m.jobs.ids() {
 		j := m.jobs.all[id]

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -23,7 +24,7 @@ func (b *bench) failA() {
 	b.Helper()
 	b.offers(b.submit(testJob(1)), 1, "a", "b", self)
 	b.pass(b.m.cfg.AwardWindow)
-	if b.m.peers.faults.Index("a") == 0 {
+	if b.faultIndex("a") == 0 {
 		b.Fatal("it is not blamed")
 	}
 }
@@ -41,7 +42,7 @@ func TestNothingIsKeptOfABannedSite(t *testing.T) {
 	if b.phase(id, 0) == grid.PhaseRunning {
 		t.Error("its lease has not ended")
 	}
-	if kinds := b.keptOf("a"); len(kinds) > 0 || b.m.peers.faults.Index("a") > 0 {
+	if kinds := b.keptOf("a"); len(kinds) > 0 || b.faultIndex("a") > 0 {
 		t.Errorf("when its lease has ended %v are kept", kinds)
 	}
 	b.restart("b")
@@ -54,9 +55,9 @@ func TestNothingIsKeptOfABannedSite(t *testing.T) {
 func TestAForgottenMembersFaultsAreForgotten(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.failA()
-	b.m.peers.faults.Missed("stranger", 3)
+	b.m.peers.faults.Put("stranger", fault.Record{Index: 3, At: b.now, Tried: 3})
 	b.m.peers.saveFault("stranger")
-	b.m.peers.faults.Missed(self, 2)
+	b.m.peers.faults.Put(self, fault.Record{Index: 2, At: b.now, Tried: 2})
 	b.m.peers.saveFault(self)
 	for _, e := range b.m.out.Take() {
 		if p, is := e.(step.Persist); is {
@@ -64,18 +65,18 @@ func TestAForgottenMembersFaultsAreForgotten(t *testing.T) {
 		}
 	}
 	b.restart()
-	if b.m.peers.faults.Index("a") == 0 {
+	if b.faultIndex("a") == 0 {
 		t.Error("a member that was just there is acquitted")
 	}
 	b.do(step.PeerGone{Site: "a"})
 	b.now = b.now.Add(memberKept + time.Hour)
 	b.restart()
 	for _, site := range []grid.SiteID{"a", "stranger"} {
-		if kinds := b.keptOf(site); len(kinds) > 0 || b.m.peers.faults.Index(site) > 0 {
-			t.Errorf("of %s %v are kept, fault index %d", site, kinds, b.m.peers.faults.Index(site))
+		if kinds := b.keptOf(site); len(kinds) > 0 || b.faultIndex(site) > 0 {
+			t.Errorf("of %s %v are kept, fault index %d", site, kinds, b.faultIndex(site))
 		}
 	}
-	if b.m.peers.faults.Index(self) == 0 {
+	if b.faultIndex(self) == 0 {
 		t.Error("the site's own fault index is gone")
 	}
 }

@@ -204,7 +204,7 @@ func TestAnAttemptThatIsMissingMoves(t *testing.T) {
 	for _, i := range []int{0, 2} {
 		b.wantPhase(id, i, grid.PhaseRunning)
 	}
-	if index := b.m.peers.faults.Index("a"); index != 1 {
+	if index := b.faultIndex("a"); index != 1 {
 		t.Errorf("the fault index is %d, want 1: the site has lost what it accepted", index)
 	}
 }

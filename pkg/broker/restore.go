@@ -91,6 +91,10 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		return err
 	}
 	j, t := l.task(id)
+	if k, known := l.all[id.Job]; t == nil && known && k.mayHave(id.Index) {
+		k.grow(id.Index)
+		j, t = l.task(id)
+	}
 	if t == nil {
 		return fmt.Errorf("%w: its job is missing", grid.ErrInvalid)
 	}
@@ -105,6 +109,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 			long: v.longGrant(j, cfg), startsAt: step.FromMS(v.StartsMS),
 			stint: stint{by: step.FromMS(v.ByMS)}, line: v.Line,
 			moving: restoreMove(v.Move),
+			blamed: v.Blamed,
 		},
 		silence: silence{silent: v.Silent},
 		record:  record{failures: v.Failures, reruns: v.Reruns, failed: v.Failed, tries: v.Tries},
@@ -112,8 +117,12 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 		result:  result{exit: v.Exit},
 		pledge:  pledge{accepted: v.Accepted, kept: v.Kept},
 		top:     max(v.Top, v.Token),
+		copying: v.copying(),
 	}
 	t.restore(v.Pledge, v.Phase.Ended())
+	if j.of > 0 && t.hasVoted() {
+		t.vote()
+	}
 	for _, o := range v.Rivals {
 		t.rivals = append(t.rivals, rival{
 			token: o.Token, site: o.Site, offer: o.Offer, quoted: o.Quoted, distance: o.Distance,

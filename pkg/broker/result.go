@@ -78,7 +78,7 @@ func (e *enquiry) missing(index uint32, exit grid.Exit) string {
 	if exit.Cause != grid.CauseExited || exit.Code != 0 || len(e.spec.Spec.Outputs) == 0 {
 		return ""
 	}
-	for _, out := range e.spec.Spec.Expand(e.id, index, e.item(index)).Outputs {
+	for _, out := range e.work(index).Outputs {
 		has := func(p grid.Produced) bool { return p.Path == out.Path }
 		if !slices.ContainsFunc(exit.Outputs, has) {
 			return out.Path
@@ -177,6 +177,13 @@ func (l *jobs) collecting(id grid.AttemptID) (*job, *task) {
 	return j, t
 }
 
+// reportEnd says how a task has ended by its own doing.
+func (r *run) reportEnd(id grid.AttemptID, t *task) {
+	r.out.Report(step.LevelInfo, "task_"+t.phase.String(), step.Report{
+		Attempt: id, Site: t.site, Value: float64(t.exit.Status()),
+	})
+}
+
 // finish ends a task with the result that is now here, once it is known how late that was.
 func (m *Machine) finish(j *job, index uint32) {
 	t := &j.tasks[index]
@@ -191,11 +198,16 @@ func (m *Machine) finish(j *job, index uint32) {
 		phase = grid.PhaseFailed
 	}
 	t.log(t.exit.Cause.String(), m.now)
-	m.peers.praise(t.site, t.awardedAt)
 	m.endTask(j, index, phase)
-	m.out.Report(step.LevelInfo, "task_"+phase.String(), step.Report{
-		Attempt: id, Site: t.site, Value: float64(t.exit.Status()),
-	})
+	if j.of > 0 { // whether it counts is decided when all that ended in this Step is known
+		t.vote()
+		m.out.Report(step.LevelDebug, eventCopyEnded, step.Report{
+			Attempt: id, Site: t.site, Text: t.digest,
+		})
+	} else {
+		m.peers.praise(t)
+		m.reportEnd(id, t)
+	}
 	m.rights.acknowledge(t.site, id)
 	m.endIfDone(j)
 }

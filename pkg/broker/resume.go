@@ -18,6 +18,7 @@ func (m *Machine) onBoot(in step.Boot) {
 	m.lines.note(m.cfg.Here, in.Line)
 	m.rng = step.NewRand(m.cfg.Seed, "broker/"+string(m.cfg.Owner), in.Incarnation)
 	m.peers.forgetLongGone()
+	m.peers.resumeFaults()
 	m.resumeCovered()
 	for _, id := range m.jobs.ids() {
 		m.resume(m.jobs.all[id])
@@ -32,6 +33,7 @@ func (m *Machine) resume(j *job) {
 	if j.open == 0 {
 		return
 	}
+	j.recount(m.run)
 	j.seq = uint32(m.incarnation << seqBits) // it may wrap after 65,536 starts, and sites forget
 	for i := range j.tasks {
 		m.resumeTask(j, uint32(i))

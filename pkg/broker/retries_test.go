@@ -52,7 +52,7 @@ func TestATaskThatFailsByItselfRunsAgain(t *testing.T) {
 	b.fails(id, 0)
 	b.wantPhase(id, 0, grid.PhaseFailed)
 	for _, site := range []grid.SiteID{"a", "b", "c"} {
-		if n := b.m.peers.faults.Index(site); n != 0 {
+		if n := b.faultIndex(site); n != 0 {
 			t.Errorf("%s is blamed for a program that fails", site)
 		}
 	}

@@ -87,8 +87,8 @@ func TestRepeatedFailureCountsOnce(t *testing.T) {
 	for range 5 {
 		one[protocol.ExitAck](t, b.hear("a", end))
 	}
-	if got := b.m.jobs.all[id].tasks[0]; b.m.peers.faults.Index("a") != 1 || got.failures != 1 {
-		t.Errorf("fault index %d, %d failures, want 1 and 1", b.m.peers.faults.Index("a"), got.failures)
+	if got := b.m.jobs.all[id].tasks[0]; b.faultIndex("a") != 1 || got.failures != 1 {
+		t.Errorf("fault index %d, %d failures, want 1 and 1", b.faultIndex("a"), got.failures)
 	}
 }
 

@@ -20,6 +20,7 @@ type round struct {
 	explain  bool
 	within   bool    // only the sites that hold its reservation were asked
 	sample   float64 // the part of the sites that was asked to answer
+	drawn    float64 // so many sites
 	theta    float64 // sites as near as that were asked, too; 0: none
 	offers   int
 	opened   time.Time
@@ -114,6 +115,9 @@ func (p *peers) noteSilence(r *round) {
 	}
 	if r.complete && !r.within && !r.heard && p.met() {
 		p.cutOff = true
+		if !p.anyIsHeard() {
+			p.isAlone()
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type run struct {
 	full        bool          // this machine's disk takes no more data
 	lines       lines         // of the sites' runs
 	near        near          // sites that sampled rounds hear of
+	compare     []grid.JobID  // jobs of which a copy of a task has ended in this Step
 }
 
 // The machine's timers.
@@ -45,6 +46,7 @@ const (
 	timerForget   = "forget"   // a probe has been kept long enough; ID is the probe
 	timerPresumed = "presumed" // no unknown attempt can hold a lease any more; ID is the job
 	timerCovered  = "covered"  // the long grants of an earlier run have ended; no ID
+	timerTestify  = "testify"  // other submitters are told what was counted; no ID
 	timerRest     = "rest"     // more tasks are to be placed than one Step places; ID is the job
 )
 

@@ -32,7 +32,7 @@ func TestAFullDiskBlamesNobodyAndLosesNothing(t *testing.T) {
 	if s, _ := b.m.Job(id); s.Tasks[0].Standing != grid.ReasonDiskFull {
 		t.Errorf("the task stands for %q, want the reason", s.Tasks[0].Standing)
 	}
-	if n := b.m.peers.faults.Index("a"); n != 0 {
+	if n := b.faultIndex("a"); n != 0 {
 		t.Errorf("the fault index of the site is %d, want 0", n)
 	}
 	b.do(full)

@@ -80,6 +80,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.savedToMove(msg.Attempt)
 		case protocol.Movable:
 			m.onMovable(from, msg)
+		case protocol.Testimony:
+			m.peers.onTestimony(from, msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)
@@ -107,6 +109,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.jobs.with(id, m.onPresumedTimer)
 		case timerCovered:
 			m.onCoveredTimer()
+		case timerTestify:
+			m.peers.onTestifyTimer()
 		case timerRivals:
 			m.onRivalsTimer(id)
 		case timerAward:

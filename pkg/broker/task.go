@@ -22,6 +22,7 @@ type task struct {
 	result
 	pledge
 	heir heir // while attempts are presumed that this state does not know of
+	copying
 }
 
 // attempt is one try of a task at one site: the latest one.
@@ -43,6 +44,7 @@ type attempt struct {
 	done      int64       // bytes staged
 	total     int64       // bytes to stage
 	standing  grid.Reason // why it does not run, as its site says
+	blamed    bool        // a fault of it was counted, so nothing else of it counts
 	stint                 // the time that it has had
 	arrival
 	moving moving // to another site, on purpose
@@ -154,7 +156,7 @@ func (t *task) isResting(now time.Time) bool { return t.rest.After(now) }
 func (t *task) log(outcome string, now time.Time) {
 	t.tries = append(t.tries, Try{
 		Token: t.token, Site: t.site, Distance: t.distance, AwardedAt: t.awardedAt,
-		StartedAt: t.startedAt, EndedAt: now, Outcome: outcome,
+		StartedAt: t.startedAt, EndedAt: now, Outcome: outcome, Blamed: t.blamed,
 	})
 	if len(t.tries) > maxTries {
 		t.tries = slices.Delete(t.tries, 0, 1)
@@ -213,6 +215,7 @@ type Try struct {
 	EndedAt   time.Time
 	Outcome   string // for people
 	Lost      bool   `json:",omitempty"` // its end was not heard: a result of it still counts
+	Blamed    bool   `json:",omitempty"` // it was counted as a fault of its site
 }
 
 // triesOnWall is a list with the wall clock's times, which is ahead by so much.

@@ -47,6 +47,8 @@ type traits struct {
 	// thorough: all sites are asked and are to say why they refuse, however many they are.
 	// Only of probes.
 	thorough bool
+	// copies says how often each task runs, and what has to agree.
+	copies grid.Redundancy
 }
 
 func traitsOf(job grid.Job, cfg *Config) traits {
@@ -55,6 +57,7 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 		lease: cfg.Lease, first: cfg.Lease, presumed: cfg.Lease,
 		within: spec.Reservation, limit: spec.TimeLimit, estimate: spec.Runtime,
 		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
+		copies: job.Redundancy,
 	}
 	t.unsaved = t.passive || t.whole || spec.Checkpoint.Off
 	t.promise = t.passive || spec.Window.Promised()

@@ -39,6 +39,9 @@ type TaskState struct {
 	Rivals             []Rival // the sites that queue it, while several do; Site is the first
 	// Move is on its way to another site, or why it stays; nil: nobody wants it to move.
 	Move *Move `json:",omitempty"`
+	// Copies are those of a task that may run in several. All else is about one of them, RunsAs.
+	Copies []CopyState `json:",omitempty"`
+	RunsAs grid.TaskID `json:",omitzero"` // which copy runs, or has brought the result
 }
 
 // JobState is the broker's knowledge of a job.
@@ -65,7 +68,7 @@ type MemberState struct {
 	LastSeen   time.Time
 	Skew       time.Duration
 	RoundTrip  time.Duration // 0 = not measured
-	Fault      int64
+	Fault      FaultState
 	Since      time.Time // since when it has been connected or away; zero: not seen to change
 	Ends       uint64    // how often it was seen to go
 	UpHour     float64   // probability that it stays for an hour; 0 when it is away
@@ -120,6 +123,9 @@ func (s *JobState) show(ahead time.Duration) {
 		for k := range t.Saved {
 			t.Saved[k].At = onWall(t.Saved[k].At, ahead)
 		}
+		for k := range t.Copies {
+			t.Copies[k].StartedAt = onWall(t.Copies[k].StartedAt, ahead)
+		}
 	}
 }
 
@@ -173,8 +179,8 @@ func (j *job) state() JobState {
 	}
 	s.Ranks = ranks(s.Answers)
 	s.Behind = lags(s.Answers, j.req)
-	for i := range j.tasks {
-		s.Tasks = append(s.Tasks, j.tasks[i].state(j.taskID(uint32(i)), s.Round))
+	for i := range j.heads() {
+		s.Tasks = append(s.Tasks, j.taskState(i, s.Round))
 	}
 	return s
 }

@@ -12,7 +12,6 @@
 package cache
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"iter"
@@ -62,22 +61,17 @@ type Cache[V any] struct {
 	size    int
 	self    grid.SiteID
 	entries map[grid.JobID]*kept[V] // for looking up only; the order is in the shelves
-	all     shelf
-	others  shelf // all but the site's own
-	owners  map[grid.SiteID]shelf
+	all     *shelf[V]
+	others  *shelf[V] // all but the site's own
+	owners  map[grid.SiteID]*shelf[V]
 	stats   Stats
 }
 
-// kept is an entry and its places on the shelves.
+// kept is an entry and its places on the shelves: on that of all, on its owner's, and on that of
+// others if it is one.
 type kept[V any] struct {
 	Entry[V]
-	places []place // on the shelf of all, on its owner's, and on that of others if it is one
-}
-
-// place is an entry as it stands on a shelf.
-type place struct {
-	shelf shelf
-	at    *list.Element
+	places [shelves]place[V]
 }
 
 // New is an empty cache for size entries, at least 1, of the site of that name. A
@@ -92,9 +86,9 @@ func New[V any](size int, self grid.SiteID) (*Cache[V], error) {
 		size:    size,
 		self:    self,
 		entries: make(map[grid.JobID]*kept[V]),
-		all:     newShelf(),
-		others:  newShelf(),
-		owners:  make(map[grid.SiteID]shelf),
+		all:     newShelf[V](ofAll),
+		others:  newShelf[V](ofOthers),
+		owners:  make(map[grid.SiteID]*shelf[V]),
 	}, nil
 }
 
@@ -113,7 +107,7 @@ func (c *Cache[V]) Put(
 			return fmt.Errorf("put %s: %w", job, errSubmitter)
 		}
 		old.Value, old.Expires = value, now.Add(ttl)
-		old.move(false)
+		c.move(old, false)
 		return nil
 	}
 	c.dropPlaced(now)
@@ -131,9 +125,10 @@ func (c *Cache[V]) Put(
 		Job: job, Submitter: submitter, Value: value, Expires: now.Add(ttl),
 	}}
 	c.entries[job] = e
-	for _, s := range c.shelves(submitter) {
-		e.places = append(e.places, place{s, s.waiting.PushBack(e)})
+	if c.owners[submitter] == nil {
+		c.owners[submitter] = newShelf[V](ofOwner)
 	}
+	c.shelve(e)
 	return nil
 }
 
@@ -146,7 +141,7 @@ func (c *Cache[V]) Get(now time.Time, job grid.JobID) (Entry[V], bool) {
 		return Entry[V]{}, false
 	}
 	c.stats.Hits++
-	e.move(e.Placed)
+	c.move(e, e.Placed)
 	return e.Entry, true
 }
 
@@ -159,13 +154,13 @@ func (c *Cache[V]) Peek(now time.Time, job grid.JobID) (Entry[V], bool) {
 }
 
 // SetPlaced marks a job as placed (after "cache clear: placed"), makes its entry the most recently
-// used of its kind and reports whether there was one. The entry is kept for so long at most: while
-// the job may fail over. Nobody says to all when it ends.
-func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, keep time.Duration) bool {
+// used of its kind and reports whether there was one. The entry is kept for as long at most as keep
+// says of its value: while the job may fail over. Nobody says to all when it ends.
+func (c *Cache[V]) SetPlaced(now time.Time, job grid.JobID, keep func(V) time.Duration) bool {
 	e, ok := c.valid(now, job)
 	if ok {
-		e.move(true)
-		if until := now.Add(keep); until.Before(e.Expires) {
+		c.move(e, true)
+		if until := now.Add(keep(e.Value)); until.Before(e.Expires) {
 			e.Expires = until
 		}
 	}
@@ -196,7 +191,7 @@ func (c *Cache[V]) Entries(now time.Time) []Entry[V] {
 
 // Waiting is the jobs that are not placed, least recently used first.
 func (c *Cache[V]) Waiting(now time.Time) []grid.JobID {
-	jobs := make([]grid.JobID, 0, c.all.waiting.Len())
+	jobs := make([]grid.JobID, 0, c.all.waiting.n)
 	for e := range c.inOrder(now, false) {
 		jobs = append(jobs, e.Job)
 	}
@@ -207,12 +202,12 @@ func (c *Cache[V]) Waiting(now time.Time) []grid.JobID {
 // first.
 func (c *Cache[V]) inOrder(now time.Time, placed bool) iter.Seq[*kept[V]] {
 	return func(yield func(*kept[V]) bool) {
-		for at := c.all.list(placed).Front(); at != nil; {
-			e, next := at.Value.(*kept[V]), at.Next()
+		for e := c.all.row(placed).first; e != nil; {
+			next := e.places[ofAll].behind
 			if _, ok := c.valid(now, e.Job); ok && !yield(e) {
 				return
 			}
-			at = next
+			e = next
 		}
 	}
 }
@@ -236,15 +231,15 @@ func (c *Cache[V]) valid(now time.Time, job grid.JobID) (*kept[V], bool) {
 
 // dropPlaced drops the placed jobs whose time has ended, up to the first whose has not.
 func (c *Cache[V]) dropPlaced(now time.Time) {
-	for at := c.all.placed.Front(); at != nil; at = c.all.placed.Front() {
-		if _, stays := c.valid(now, at.Value.(*kept[V]).Job); stays {
+	for e := c.all.placed.first; e != nil; e = c.all.placed.first {
+		if _, stays := c.valid(now, e.Job); stays {
 			return
 		}
 	}
 }
 
-func (c *Cache[V]) evict(from shelf) {
-	if e, ok := from.oldest().(*kept[V]); ok {
+func (c *Cache[V]) evict(from *shelf[V]) {
+	if e := from.oldest(); e != nil {
 		c.drop(e)
 		c.stats.Evictions++
 	}
@@ -260,37 +255,33 @@ func (c *Cache[V]) quota(submitter grid.SiteID) int {
 
 func (c *Cache[V]) isOwn(submitter grid.SiteID) bool { return c.self != "" && submitter == c.self }
 
-// shelves lists those on which a submitter's entries stand; one of its own is made if it has
-// none.
-func (c *Cache[V]) shelves(submitter grid.SiteID) []shelf {
-	own, known := c.owners[submitter]
-	if !known {
-		own = newShelf()
-		c.owners[submitter] = own
+// shelve puts an entry on all its shelves, behind those of its kind.
+func (c *Cache[V]) shelve(e *kept[V]) {
+	c.all.add(e)
+	c.owners[e.Submitter].add(e)
+	if !c.isOwn(e.Submitter) {
+		c.others.add(e)
 	}
-	if c.isOwn(submitter) {
-		return []shelf{c.all, own}
+}
+
+// take takes an entry from its shelves.
+func (c *Cache[V]) take(e *kept[V]) {
+	c.all.remove(e)
+	c.owners[e.Submitter].remove(e)
+	if !c.isOwn(e.Submitter) {
+		c.others.remove(e)
 	}
-	return []shelf{c.all, own, c.others}
 }
 
 // move makes an entry the most recently used one of those that are placed, or that wait.
-func (e *kept[V]) move(placed bool) {
-	for i, p := range e.places {
-		if placed == e.Placed {
-			p.shelf.list(placed).MoveToBack(p.at)
-			continue
-		}
-		p.shelf.list(e.Placed).Remove(p.at)
-		e.places[i].at = p.shelf.list(placed).PushBack(e)
-	}
+func (c *Cache[V]) move(e *kept[V], placed bool) {
+	c.take(e)
 	e.Placed = placed
+	c.shelve(e)
 }
 
 func (c *Cache[V]) drop(e *kept[V]) {
-	for _, p := range e.places {
-		p.shelf.list(e.Placed).Remove(p.at)
-	}
+	c.take(e)
 	if c.owners[e.Submitter].len() == 0 {
 		delete(c.owners, e.Submitter)
 	}

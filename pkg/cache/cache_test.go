@@ -17,6 +17,8 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
+func hour(int) time.Duration { return time.Hour }
+
 func newCache(t testing.TB, size int) *Cache[int] {
 	t.Helper()
 	c, err := New[int](size, "")
@@ -46,7 +48,7 @@ func TestPlacedEntriesGoFirst(t *testing.T) {
 	put(t, c, 0, "a", "s1")
 	put(t, c, 1, "b", "s2")
 	put(t, c, 2, "c", "s3")
-	if !c.SetPlaced(at(3), "c", time.Hour) {
+	if !c.SetPlaced(at(3), "c", hour) {
 		t.Fatal("c is not cached")
 	}
 	put(t, c, 4, "d", "s4")
@@ -77,7 +79,7 @@ func TestFloodEvictsTheFloodersOwn(t *testing.T) {
 	if got := jobs(c, 200); got != "abcf98f99" {
 		t.Errorf("entries = %s, want abcf98f99", got)
 	}
-	c.SetPlaced(at(201), "f99", time.Hour)
+	c.SetPlaced(at(201), "f99", hour)
 	put(t, c, 202, "g", "flooder")
 	if got := jobs(c, 203); got != "abcf98g" {
 		t.Errorf("entries = %s, want abcf98g: of its own too the placed one goes first", got)
@@ -133,7 +135,7 @@ func TestTimeToLive(t *testing.T) {
 	if n := c.expire(at(2)); n != 1 || c.Len() != 1 {
 		t.Errorf("Expire = %d, %d left, want 1 and 1", n, c.Len())
 	}
-	if c.SetPlaced(at(3), "c", time.Hour) || c.Remove("c") {
+	if c.SetPlaced(at(3), "c", hour) || c.Remove("c") {
 		t.Error("c is still there")
 	}
 	if want := (Stats{Hits: 1, Misses: 1, Expirations: 3}); c.Stats() != want {
@@ -184,7 +186,7 @@ func TestNothingStaysOfAnEntry(t *testing.T) {
 func TestPutAgainMakesItWait(t *testing.T) {
 	c := newCache(t, 8)
 	put(t, c, 0, "a", "s")
-	c.SetPlaced(at(1), "a", time.Hour)
+	c.SetPlaced(at(1), "a", hour)
 	put(t, c, 2, "a", "s")
 	want := Entry[int]{Job: "a", Submitter: "s", Value: 2, Expires: at(2).Add(time.Hour)}
 	if got, _ := c.Get(at(3), "a"); got != want {
@@ -302,7 +304,7 @@ func TestCacheAgainstItsTwin(t *testing.T) {
 				}
 			case 3:
 				keep := time.Duration(rapid.IntRange(0, 30).Draw(t, "keep")) * time.Second
-				if c.SetPlaced(now, job, keep) != (i >= 0) {
+				if c.SetPlaced(now, job, func(int) time.Duration { return keep }) != (i >= 0) {
 					t.Fatalf("SetPlaced(%s): want %v", job, i >= 0)
 				}
 				if i >= 0 {

@@ -18,6 +18,7 @@
 //	task.go         one task of it; phases, ends and outputs
 //	checkpoint.go   when a task's state is saved, and one that was
 //	placing.go      how a job's tasks are placed: split, overrun, unattended
+//	redundancy.go   how often a task runs, and what has to agree
 //	scheduling.go   the words of a site's plan: policies, backfilling
 //	promise.go      what became of the promise of a time
 //	offer.go        a site's answer and its place in the map

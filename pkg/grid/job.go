@@ -200,6 +200,8 @@ type Job struct {
 	// MaxFailures counts the failed tasks that end the job: what is left of it is stopped then; 0:
 	// no number of them.
 	MaxFailures uint32 `json:",omitempty"`
+	// Redundancy says how often each task runs, and what has to agree.
+	Redundancy Redundancy `json:",omitzero"`
 }
 
 // Limits on what a job may hold; bulk goes through the data room.

@@ -77,7 +77,8 @@ func (j Job) validatePlacing() error {
 			"cannot be queued at several sites")
 	default:
 		return errors.Join(
-			checkRange("communication (bytes)", j.CommBytes, maxBytes), j.validateRetries())
+			checkRange("communication (bytes)", j.CommBytes, maxBytes), j.validateRetries(),
+			j.ValidateRedundancy())
 	}
 }
 

@@ -19,6 +19,17 @@ type Task struct {
 	TimeLimit time.Duration // 0 = the site's own limit
 	// Checkpoint says when its state is saved.
 	Checkpoint Saving `json:",omitzero"`
+	// CopyOf is the task whose copy it is, zero if it is the first or only one. All copies get the
+	// same random numbers.
+	CopyOf TaskID `json:",omitzero"`
+}
+
+// Original is the task itself, or the first of its copies.
+func (t Task) Original() TaskID {
+	if t.CopyOf.Job != "" {
+		return t.CopyOf
+	}
+	return t.ID
 }
 
 // Expand makes task index of the job: the template with {{index}} and {{item}}

@@ -109,7 +109,7 @@ func coordinate(
 type Standing struct {
 	RoundTrip      time.Duration // between the two
 	RoundTripKnown bool
-	FaultIndex     int64 // of the site; 0 = it has not failed lately
+	FaultIndex     float64 // of the site; 0 = it has not failed lately
 }
 
 // Complete adds the submitter's own axes to an offer's parts: latency, and the
@@ -129,7 +129,7 @@ func Complete(p grid.Parts, req grid.Requirement, s Standing) grid.Parts {
 				c.Value /= latencyUnit.Seconds()
 			}
 		case grid.Distrust:
-			f := float64(max(s.FaultIndex, 0))
+			f := max(s.FaultIndex, 0)
 			c.Value, c.Known = f/(1+f), true
 		}
 		c = sane(c)

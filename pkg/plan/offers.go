@@ -56,6 +56,7 @@ func (p *Planner) Open(
 		p.free(p.offers[old].Quote.Start)
 		p.firm -= sign(p.offers[old].Firm)
 		p.offers = slices.Delete(p.offers, old, old+1)
+		p.noteExpiry()
 	}
 	p.next++
 	p.enterOffer(o)
@@ -70,7 +71,9 @@ func (p *Planner) enterOffer(o Offer) {
 	p.firm += sign(o.Firm)
 	p.takeAgain(&o, o.Holds)
 	p.offers = append(p.offers, o)
-	p.noteExpiry()
+	if p.expires.IsZero() || o.Expires.Before(p.expires) {
+		p.expires = o.Expires
+	}
 }
 
 // offerFits reports whether the capacity that an offer holds is free.
@@ -111,8 +114,8 @@ func (p *Planner) Withdraw(number uint64) (Offer, bool) {
 // many there were.
 func (p *Planner) WithdrawJob(job grid.JobID) int {
 	n := 0
-	for i, o := range slices.Backward(p.offers) { // closing one moves those behind it
-		if o.Job == job {
+	for i := range slices.Backward(p.offers) { // closing one moves those behind it
+		if p.offers[i].Job == job {
 			p.close(i)
 			n++
 		}
@@ -138,10 +141,12 @@ func (p *Planner) close(at int) Offer {
 }
 
 func (p *Planner) openFor(submitter grid.SiteID, job grid.JobID) (int, bool) {
-	i := slices.IndexFunc(p.offers, func(o Offer) bool {
-		return o.Job == job && o.Submitter == submitter
-	})
-	return max(i, 0), i >= 0
+	for i := range p.offers {
+		if o := &p.offers[i]; o.Job == job && o.Submitter == submitter {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // overQuota reports whether one more offer to the submitter is too many.

@@ -13,7 +13,7 @@ import (
 type Behalf struct {
 	Owner       grid.SiteID // whose jobs these are
 	Term        uint64      // of the acting submitter, from 1; 0: a site says it
-	Certificate []byte      // as Certificate.Encode writes it, at most MaxCertificateBytes
+	Certificate []byte      // as Certificate.Encode writes it, at most maxCertificateBytes
 }
 
 // OnBehalf is a message between an acting submitter and a site. A site that knows no standbys

@@ -41,7 +41,7 @@ func drawOnBehalf(t *rapid.T) Message {
 func drawGroup(t *rapid.T) Message {
 	m := Group{
 		Owner: drawSite(t), From: drawMemberID(t), Message: rapid.Uint64().Draw(t, "message"),
-		Parts: rapid.Uint32Range(1, MaxGroupParts).Draw(t, "parts"),
+		Parts: rapid.Uint32Range(1, maxGroupParts).Draw(t, "parts"),
 	}
 	m.To = m.From%(math.MaxUint64-2) + 1
 	m.Part = m.Parts - 1
@@ -145,7 +145,7 @@ func TestWhatCanBeSaidOnBehalf(t *testing.T) {
 		"no term":  {Owner: acts.Owner, Certificate: certificate},
 		"no proof": {Owner: acts.Owner, Term: 4},
 		"too long": {
-			Owner: acts.Owner, Term: 4, Certificate: make([]byte, MaxCertificateBytes+1),
+			Owner: acts.Owner, Term: 4, Certificate: make([]byte, maxCertificateBytes+1),
 		},
 		"a bad owner":   {Owner: "a/b", Term: 4, Certificate: certificate},
 		"a site's term": asks, // of a submitter's message
@@ -154,7 +154,7 @@ func TestWhatCanBeSaidOnBehalf(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	last := Behalf{Owner: acts.Owner, Term: 1, Certificate: make([]byte, MaxCertificateBytes)}
+	last := Behalf{Owner: acts.Owner, Term: 1, Certificate: make([]byte, maxCertificateBytes)}
 	if err := (OnBehalf{last, golden["cancel"]}).Validate(); err != nil {
 		t.Error(err)
 	}
@@ -215,7 +215,7 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ last, first Message }{
 		"parts": {
-			sized(MaxGroupParts-1, MaxGroupParts, 1), sized(MaxGroupParts, MaxGroupParts+1, 1),
+			sized(maxGroupParts-1, maxGroupParts, 1), sized(maxGroupParts, maxGroupParts+1, 1),
 		},
 		"part":        {sized(1, 2, 1), sized(2, 2, 1)},
 		"no parts":    {sized(0, 1, 1), sized(0, 0, 1)},
@@ -249,7 +249,7 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 		"news' proof": {
 			news(func(*StandbyNews) {}), news(func(m *StandbyNews) { m.Certificate = nil }),
 		},
-		"rejoin":       {rejoin(MaxCertificateBytes), rejoin(MaxCertificateBytes + 1)},
+		"rejoin":       {rejoin(maxCertificateBytes), rejoin(maxCertificateBytes + 1)},
 		"rejoin as":    {rejoin(1), rejoin(0)},
 		"keep":         {keep(manyCIDs(MaxKeepCIDs)), keep(manyCIDs(MaxKeepCIDs + 1))},
 		"keep nothing": {keep(manyCIDs(1)), keep(manyCIDs(0))},
@@ -283,13 +283,13 @@ func TestAMessageOfRaftFits(t *testing.T) {
 	m := Group{
 		Owner: grid.SiteID(strings.Repeat("o", 128)), From: math.MaxUint64 - 3,
 		To:      math.MaxUint64 - 2,
-		Message: math.MaxUint64, Part: MaxGroupParts - 1, Parts: MaxGroupParts,
+		Message: math.MaxUint64, Part: maxGroupParts - 1, Parts: maxGroupParts,
 		Data: make([]byte, GroupPartBytes),
 	}
 	if raw, err := Encode(m); err != nil {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
-	if got, want := int64(MaxGroupParts)*GroupPartBytes, int64(96<<20); got != want {
+	if got, want := int64(maxGroupParts)*GroupPartBytes, int64(96<<20); got != want {
 		t.Errorf("%d bytes in all, want %d", got, want)
 	}
 	most := Keep{

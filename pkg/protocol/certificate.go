@@ -20,8 +20,8 @@ import (
 type Certificate struct {
 	Owner     grid.SiteID
 	Epoch     uint64       // from 1; grows with every certificate of the owner
-	Members   []CertMember // 1 to MaxCertMembers, ascending by ID
-	Signature []byte       // of the owner's key over SignedBytes, SignatureBytes long
+	Members   []CertMember // 1 to maxCertMembers, ascending by ID
+	Signature []byte       // of the owner's key over signedBytes, SignatureBytes long
 }
 
 // CertMember is a group member of a certificate. While a site whose log was lost is replaced by
@@ -33,14 +33,14 @@ type CertMember struct {
 
 // Limits on certificates.
 const (
-	MaxCertMembers      = 6       // the three of a group, and three that replace them
-	MaxCertificateBytes = 2 << 10 // of an encoded certificate
+	maxCertMembers      = 6       // the three of a group, and three that replace them
+	maxCertificateBytes = 2 << 10 // of an encoded certificate
 	maxCertMember       = math.MaxUint64 - 2
 	certificateContext  = "mrs/1/certificate"
 )
 
-// ErrForged says that a certificate was not signed by its owner's key.
-var ErrForged = errors.New("not signed by the owner's key")
+// errForged says that a certificate was not signed by its owner's key.
+var errForged = errors.New("not signed by the owner's key")
 
 // Validate reports the first field that is out of its range. It does not verify the signature.
 func (c Certificate) Validate() error {
@@ -56,9 +56,9 @@ func (c Certificate) validateContent() error {
 	switch {
 	case c.Epoch == 0:
 		return invalidf("certificate: epochs count from 1")
-	case len(c.Members) == 0 || len(c.Members) > MaxCertMembers:
+	case len(c.Members) == 0 || len(c.Members) > maxCertMembers:
 		return invalidf(
-			"certificate: want 1 to %d members, have %d", MaxCertMembers, len(c.Members),
+			"certificate: want 1 to %d members, have %d", maxCertMembers, len(c.Members),
 		)
 	}
 	for i, m := range c.Members {
@@ -96,14 +96,14 @@ func (c Certificate) Sites() []grid.SiteID {
 }
 
 // Sign is the certificate with its members in order and the signature that sign makes of
-// SignedBytes with the owner's key. A certificate with a field out of its range is not signed.
+// signedBytes with the owner's key. A certificate with a field out of its range is not signed.
 func (c Certificate) Sign(sign func(text []byte) ([]byte, error)) (Certificate, error) {
 	c.Members = slices.SortedFunc(slices.Values(c.Members), func(a, b CertMember) int {
 		return cmp.Compare(a.ID, b.ID)
 	})
 	err := c.validateContent()
 	if err == nil {
-		c.Signature, err = sign(c.SignedBytes())
+		c.Signature, err = sign(c.signedBytes())
 	}
 	if err == nil {
 		err = c.Validate()
@@ -114,19 +114,19 @@ func (c Certificate) Sign(sign func(text []byte) ([]byte, error)) (Certificate, 
 	return c, nil
 }
 
-// Verify is ErrForged unless holds, which verifies a signature with the key of a site, says that
+// Verify is errForged unless holds, which verifies a signature with the key of a site, says that
 // the owner has signed this.
 func (c Certificate) Verify(holds func(signer grid.SiteID, text, signature []byte) bool) error {
-	text := c.SignedBytes()
+	text := c.signedBytes()
 	if text == nil || !holds(c.Owner, text, c.Signature) {
-		return fmt.Errorf("certificate %d of %s: %w", c.Epoch, c.Owner, ErrForged)
+		return fmt.Errorf("certificate %d of %s: %w", c.Epoch, c.Owner, errForged)
 	}
 	return nil
 }
 
-// SignedBytes returns the bytes that the signature covers. Equal certificates give equal bytes.
+// signedBytes returns the bytes that the signature covers. Equal certificates give equal bytes.
 // The bytes of one whose fields are out of range are nil.
-func (c Certificate) SignedBytes() []byte {
+func (c Certificate) signedBytes() []byte {
 	if c.validateContent() != nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (c Certificate) Encode() []byte {
 		return nil
 	}
 	raw, err := marshalOptions().
-		Marshal(&wirepb.Certificate{Signed: c.SignedBytes(), Signature: c.Signature})
+		Marshal(&wirepb.Certificate{Signed: c.signedBytes(), Signature: c.Signature})
 	if err != nil { // there is no text in it that could be wrong
 		return nil
 	}
@@ -158,9 +158,9 @@ func (c Certificate) Encode() []byte {
 // DecodeCertificate reads what Encode wrote, and nothing else: one statement has one form. The
 // signature is not verified. The errors are those of Decode.
 func DecodeCertificate(raw []byte) (Certificate, error) {
-	if len(raw) > MaxCertificateBytes {
+	if len(raw) > maxCertificateBytes {
 		return Certificate{}, fmt.Errorf("%w: certificate of %d bytes, the limit is %d",
-			ErrTooLarge, len(raw), MaxCertificateBytes)
+			ErrTooLarge, len(raw), maxCertificateBytes)
 	}
 	var outer wirepb.Certificate
 	var inner wirepb.SignedCertificate
@@ -190,8 +190,8 @@ func DecodeCertificate(raw []byte) (Certificate, error) {
 
 // checkCertificateBytes looks at the size alone: who is to heed the certificate decodes it.
 func checkCertificateBytes(raw []byte) error {
-	if len(raw) == 0 || len(raw) > MaxCertificateBytes {
-		return invalidf("certificate: want 1 to %d bytes, have %d", MaxCertificateBytes, len(raw))
+	if len(raw) == 0 || len(raw) > maxCertificateBytes {
+		return invalidf("certificate: want 1 to %d bytes, have %d", maxCertificateBytes, len(raw))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func goldenCertificate() Certificate {
 
 func drawCertificate(t *rapid.T) Certificate {
 	ids := rapid.SliceOfNDistinct(
-		rapid.Uint64Range(1, math.MaxUint64-2), 1, MaxCertMembers, rapid.ID[uint64],
+		rapid.Uint64Range(1, math.MaxUint64-2), 1, maxCertMembers, rapid.ID[uint64],
 	).Draw(t, "members")
 	c := Certificate{Owner: drawSite(t), Epoch: rapid.Uint64Min(1).Draw(t, "epoch")}
 	for _, id := range ids {
@@ -72,7 +72,7 @@ func TestCertificatesComeBackAndTheirSignaturesHold(t *testing.T) {
 		if err := got.Verify(byTestKey(want.Owner)); err != nil {
 			t.Fatal(err)
 		}
-		if err := got.Verify(byTestKey("somebody-else")); !errors.Is(err, ErrForged) {
+		if err := got.Verify(byTestKey("somebody-else")); !errors.Is(err, errForged) {
 			t.Fatalf("by another's key: %v", err)
 		}
 	})
@@ -98,7 +98,7 @@ func TestEachFieldOfACertificateIsSigned(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&c)
-		if err := c.Verify(holds); !errors.Is(err, ErrForged) {
+		if err := c.Verify(holds); !errors.Is(err, errForged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestEachLimitOfCertificatesIsExact(t *testing.T) {
 		return with(func(c *Certificate) { c.Members[2].ID = id })
 	}
 	for name, c := range map[string]struct{ last, first Certificate }{
-		"members": {members(MaxCertMembers), members(MaxCertMembers + 1)},
+		"members": {members(maxCertMembers), members(maxCertMembers + 1)},
 		"nobody":  {members(1), members(0)},
 		"epoch": {
 			with(func(c *Certificate) { c.Epoch = 1 }), with(func(c *Certificate) { c.Epoch = 0 }),
@@ -183,7 +183,7 @@ func TestEachLimitOfCertificatesIsExact(t *testing.T) {
 		"short signature": {signature(SignatureBytes), signature(SignatureBytes - 1)},
 	} {
 		if err := c.last.Validate(); err != nil || c.last.Encode() == nil ||
-			c.last.SignedBytes() == nil {
+			c.last.signedBytes() == nil {
 			t.Errorf("%s: the last that is taken: %v", name, err)
 		}
 		if err := c.first.Validate(); !errors.Is(err, grid.ErrInvalid) || c.first.Encode() != nil {
@@ -196,14 +196,14 @@ func TestEachLimitOfCertificatesIsExact(t *testing.T) {
 func TestTheLongestCertificateIsRead(t *testing.T) {
 	long := grid.SiteID(strings.Repeat("s", 128))
 	c := Certificate{Owner: long, Epoch: math.MaxUint64, Signature: make([]byte, SignatureBytes)}
-	for i := range uint64(MaxCertMembers) {
+	for i := range uint64(maxCertMembers) {
 		c.Members = append(c.Members, CertMember{ID: math.MaxUint64 - 9 + i, Site: long})
 	}
 	raw := c.Encode()
 	if _, err := DecodeCertificate(raw); err != nil {
 		t.Errorf("%d bytes: %v", len(raw), err)
 	}
-	if _, err := DecodeCertificate(make([]byte, MaxCertificateBytes+1)); !errors.Is(
+	if _, err := DecodeCertificate(make([]byte, maxCertificateBytes+1)); !errors.Is(
 		err, ErrTooLarge,
 	) {
 		t.Error(err)
@@ -220,7 +220,7 @@ func TestACertificateHasOneForm(t *testing.T) {
 	raw := c.Encode()
 	inside := func(change func(*wirepb.SignedCertificate), tail ...byte) []byte {
 		var inner wirepb.SignedCertificate
-		if err := proto.Unmarshal(c.SignedBytes(), &inner); err != nil {
+		if err := proto.Unmarshal(c.signedBytes(), &inner); err != nil {
 			t.Fatal(err)
 		}
 		change(&inner)
@@ -265,14 +265,14 @@ func TestACertificateHasOneForm(t *testing.T) {
 // What the same key signs for other purposes is no certificate, whatever it says.
 func TestSignaturesOfOtherPurposesAreNone(t *testing.T) {
 	e := testEnvelope()
-	e.Payload = goldenCertificate().SignedBytes()
+	e.Payload = goldenCertificate().signedBytes()
 	for name, text := range map[string][]byte{
 		"envelope": e.SignedBytes(), "run": Run{Number: 1}.Signed(),
 		"record": MemberRecord{
 			Domain: "lab", Site: "s", Kind: MemberAdmit, SerialMS: 1, Note: "x",
 		}.SignedBytes(),
 	} {
-		if len(text) == 0 || bytes.HasPrefix(text, goldenCertificate().SignedBytes()[:20]) {
+		if len(text) == 0 || bytes.HasPrefix(text, goldenCertificate().signedBytes()[:20]) {
 			t.Errorf("%s begins as a certificate: %x", name, text)
 		}
 	}

@@ -285,6 +285,17 @@ func goldenMessages() map[string]Message {
 		"movable": Movable{
 			Attempt: at, Reason: grid.ReasonOwnerHours, Saves: true, Next: 5, Begun: true,
 		},
+		"testimony": Testimony{
+			Author: "12D3KooWauthor", Sequence: 1<<32 | 3, IssuedMS: 1_772_000_000_000,
+			Said: []Statement{
+				{
+					About: "12D3KooWbad", Index: 2.5, Tried: 7, Over: 3 * time.Hour,
+					Causes: []uint32{0, 2, 1},
+				},
+				{About: "12D3KooWgood", Tried: 40},
+			},
+			Signature: bytes.Repeat([]byte{5}, SignatureBytes),
+		},
 		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{

@@ -18,7 +18,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 			Name:        forPeople(m.Name),
 			Incarnation: m.Incarnation, WallMs: m.WallMS, Capability: wireCapability(m.Capability),
 			Refusal: uint32(m.Refusal), Peers: m.Peers, Roster: wireDigest(m.Roster),
-			Run: wireRun(m.Run), Newer: wireRun(m.Newer),
+			Run: wireRun(m.Run), Newer: wireRun(m.Newer), Owner: forPeople(m.Owner),
 		}}
 	case Announce:
 		w.Body = &wirepb.Wire_Announce{Announce: wireAnnounce(m)}
@@ -137,7 +137,7 @@ func wireAward(m Award) *wirepb.Award {
 		Tasks: each(m.Tasks, func(t AwardedTask) *wirepb.AwardedTask {
 			return &wirepb.AwardedTask{
 				Index: t.Index, Token: uint64(t.Token), Item: wireItem(t.Item),
-				Saved: each(t.Saved, wireCheckpoint),
+				Saved: each(t.Saved, wireCheckpoint), CopyOf: t.CopyOf,
 			}
 		}),
 		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
@@ -178,6 +178,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 			Name: h.GetName(), Incarnation: h.GetIncarnation(), WallMS: h.GetWallMs(),
 			Capability: capability(h.GetCapability()), Refusal: reason(h.GetRefusal()), Peers: h.GetPeers(),
 			Roster: r.optionalDigest(h.GetRoster()), Run: run(h.GetRun()), Newer: run(h.GetNewer()),
+			Owner: h.GetOwner(),
 		}
 	case *wirepb.Wire_Announce:
 		return r.announce(b.Announce)
@@ -293,7 +294,7 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Tasks: each(w.GetTasks(), func(t *wirepb.AwardedTask) AwardedTask {
 			return AwardedTask{
 				Index: t.GetIndex(), Token: grid.Token(t.GetToken()), Item: item(t.GetItem()),
-				Saved: each(t.GetSaved(), checkpoint),
+				Saved: each(t.GetSaved(), checkpoint), CopyOf: t.GetCopyOf(),
 			}
 		}),
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),

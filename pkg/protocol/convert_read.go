@@ -201,3 +201,15 @@ func exit(w *wirepb.Exit) grid.Exit {
 		Wall:   time.Duration(w.GetWallNs()),
 	}
 }
+
+func testimony(w *wirepb.Testimony) Testimony {
+	return Testimony{
+		Author: grid.SiteID(w.GetAuthor()), Sequence: w.GetSequence(), IssuedMS: w.GetIssuedMs(),
+		Said: each(w.GetSaid(), func(s *wirepb.Statement) Statement {
+			return Statement{
+				About: grid.SiteID(s.GetAbout()), Index: s.GetIndex(), Tried: s.GetTried(),
+				Over: time.Duration(s.GetOverNs()), Causes: s.GetCauses(),
+			}
+		}), Signature: w.GetSignature(),
+	}
+}

@@ -180,3 +180,15 @@ func wireExit(e grid.Exit) *wirepb.Exit {
 		Stdout:  wireProduced(e.Stdout), Stderr: wireProduced(e.Stderr), WallNs: int64(e.Wall),
 	}
 }
+
+func wireTestimony(m Testimony) *wirepb.Testimony {
+	return &wirepb.Testimony{
+		Author: string(m.Author), Sequence: m.Sequence, IssuedMs: m.IssuedMS,
+		Said: each(m.Said, func(s Statement) *wirepb.Statement {
+			return &wirepb.Statement{
+				About: string(s.About), Index: s.Index, Tried: s.Tried, OverNs: int64(s.Over),
+				Causes: s.Causes,
+			}
+		}), Signature: m.Signature,
+	}
+}

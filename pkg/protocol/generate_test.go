@@ -284,6 +284,7 @@ func drawHello(t *rapid.T) Hello {
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),
 		Roster:  Digest{rapid.Uint8().Draw(t, "roster")},
 		Newer:   drawRun(t),
+		Owner:   drawText(t),
 	}
 }
 
@@ -308,7 +309,7 @@ func drawAward(t *rapid.T) Award {
 		award.Tasks = append(award.Tasks, AwardedTask{
 			Index: i * 7, Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
 			Item:  grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
-			Saved: drawSaved(t),
+			Saved: drawSaved(t), CopyOf: rapid.Uint32Range(0, i*7).Draw(t, "copy of"),
 		})
 	}
 	return award
@@ -490,5 +491,24 @@ func messages() map[string]func(*rapid.T) Message {
 		"kept": func(t *rapid.T) Message {
 			return Kept{Owner: drawSite(t), Number: number(t) | 1, Problem: drawText(t)}
 		},
+		"testimony": func(t *rapid.T) Message { return drawTestimony(t) },
 	}
 }
+
+func drawTestimony(t *rapid.T) Testimony {
+	m := Testimony{
+		Author: drawSite(t), Sequence: rapid.Uint64Min(1).Draw(t, "sequence"),
+		IssuedMS:  rapid.Int64Range(0, 4e12).Draw(t, "issued"),
+		Signature: drawBytes(t, SignatureBytes),
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "statements") {
+		m.Said = append(m.Said, Statement{
+			About: grid.SiteID(string(rune('a'+i)) + string(drawSite(t))),
+			Index: drawFloat(t, 0, MaxFaultIndex), Tried: rapid.Uint64().Draw(t, "tried"),
+			Over: drawDur(t, 0, maxAgo), Causes: drawSome(t, drawCount),
+		})
+	}
+	return m
+}
+
+func drawCount(t *rapid.T) uint32 { return rapid.Uint32().Draw(t, "count") }

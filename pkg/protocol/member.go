@@ -251,6 +251,8 @@ func setMember(w *wirepb.Wire, m Message) bool {
 			Number: m.Number, Arrived: m.Arrived, Distance: m.Distance,
 			TookNs: int64(m.Took), Text: forPeople(m.Text),
 		}}
+	case Testimony:
+		w.Body = &wirepb.Wire_Testimony{Testimony: wireTestimony(m)}
 	default:
 		return false
 	}
@@ -289,6 +291,8 @@ func (r *reader) aboutMembers(w *wirepb.Wire) Message {
 			Number: c.GetNumber(), Arrived: c.GetArrived(), Distance: c.GetDistance(),
 			Took: time.Duration(c.GetTookNs()), Text: c.GetText(),
 		}
+	case *wirepb.Wire_Testimony:
+		return testimony(b.Testimony)
 	default:
 		return nil
 	}

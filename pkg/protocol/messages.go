@@ -32,6 +32,9 @@ type Hello struct {
 	Run Run
 	// Newer is sent with ReasonOlderRun: the run of the refused site that was started later.
 	Newer Run
+	// Owner names who owns the site, as it says itself, at most 64 bytes: results of sites of one
+	// owner do not confirm each other. Empty: it is its owner's only one.
+	Owner string
 }
 
 // Announce asks every site how well it fits one task of a job (thesis 4.1,
@@ -107,6 +110,9 @@ type AwardedTask struct {
 	// Saved are the checkpoints that count, the latest first, at most grid.MaxSaved: the site goes
 	// on from the first that it finds whole.
 	Saved []grid.Checkpoint `json:",omitempty"`
+	// CopyOf is 1 + the index of the first copy, where it is a further one of the same task; 0: it
+	// is none. Spec and Item are those of the first already.
+	CopyOf uint32 `json:",omitempty"`
 }
 
 // Award gives tasks to the site that made the offer (thesis 4.1, step 4: the
@@ -239,6 +245,8 @@ func (m Hello) Validate() error {
 		return invalidf("hello: version range %d to %d", m.MinVersion, m.MaxVersion)
 	case len(m.Name) > maxHelloName:
 		return invalidf("hello: name longer than %d bytes", maxHelloName)
+	case len(m.Owner) > maxHelloName:
+		return invalidf("hello: owner longer than %d bytes", maxHelloName)
 	case m.Incarnation == 0 || m.WallMS < 0:
 		return invalidf("hello: incarnation or clock out of range")
 	case len(m.Peers) > MaxHelloPeers:
@@ -318,6 +326,9 @@ func (m Award) Validate() error {
 	for i, t := range m.Tasks {
 		if t.Token == 0 || t.Index >= grid.MaxTasks || i > 0 && t.Index <= m.Tasks[i-1].Index {
 			return invalidf("award: task %d has no token, is out of range or out of order", t.Index)
+		}
+		if t.CopyOf > t.Index {
+			return invalidf("award: task %d is a copy of a later one", t.Index)
 		}
 		if err := firstError(t.Item.Validate(), grid.ValidateSaved(t.Saved)); err != nil {
 			return err

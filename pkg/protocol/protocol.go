@@ -10,6 +10,7 @@
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal
 //	move.go              those of a task that moves
+//	testimony.go         what submitters tell each other of sites
 //	run.go               the name of a run
 //	behalf.go            messages said on behalf of an owner
 //	certificate.go       who may act for an owner
@@ -75,7 +76,7 @@ func ForBroker(msg Message) bool {
 	case OnBehalf:
 		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
-		Exited, Checkpointed, Movable:
+		Exited, Checkpointed, Movable, Testimony:
 		return true
 	default:
 		return false

@@ -12,7 +12,7 @@ type Group struct {
 	From, To uint64      // group members
 	Message  uint64      // number of the message, of this sender to this receiver
 	Part     uint32      // from 0
-	Parts    uint32      // in all, 1 to MaxGroupParts
+	Parts    uint32      // in all, 1 to maxGroupParts
 	Data     []byte      // GroupPartBytes of it; the last part has the rest, 1 or more
 }
 
@@ -63,7 +63,7 @@ type Kept struct {
 // Limits on what group members say to each other.
 const (
 	GroupPartBytes = 192 << 10 // of a message of raft, in each part but the last
-	MaxGroupParts  = 512       // of one message: 96 MiB in all
+	maxGroupParts  = 512       // of one message: 96 MiB in all
 	MaxKeepCIDs    = 1_024     // of a Keep
 	maxStandbyText = 256       // bytes of a reason or problem
 )
@@ -74,8 +74,8 @@ func (m Group) Validate() error {
 	switch {
 	case m.From == m.To:
 		return invalidf("group: member %d writes to itself", m.From)
-	case m.Parts < 1 || m.Parts > MaxGroupParts || m.Part >= m.Parts:
-		return invalidf("group: part %d of %d, want 1 to %d parts", m.Part, m.Parts, MaxGroupParts)
+	case m.Parts < 1 || m.Parts > maxGroupParts || m.Part >= m.Parts:
+		return invalidf("group: part %d of %d, want 1 to %d parts", m.Part, m.Parts, maxGroupParts)
 	case size == 0 || size > GroupPartBytes || m.Part < m.Parts-1 && size != GroupPartBytes:
 		return invalidf("group: part %d of %d has %d bytes, want %d, or less in the last",
 			m.Part, m.Parts, size, GroupPartBytes)

@@ -18,6 +18,7 @@
 //	trace.go    what was observed, to be asked afterwards
 //	watch.go    what happens, told while it happens
 //	oracle.go   Oracle: what went wrong, judged in true time
+//	oracle_copies.go  whether results that were to agree are right
 //	outcome.go  whether what is said of promises is true
 //	sizes.go    what is left and has grown when all has ended
 //

@@ -56,7 +56,10 @@ type host struct {
 	batch   time.Duration // between two looks at the inboxes; 0: none waits
 	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
 	liar    *liar         // nil: the site is honest
-	starved [2]bool       // what the machines were told of the disk's space
+	errs    float64       // the part of its results that is wrong
+	// accomplice numbers those that give the same wrong results; 0: nobody else does.
+	accomplice uint64
+	starved    [2]bool // what the machines were told of the disk's space
 }
 
 type timerID struct {

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // Lie is a way in which a site lies to others. What its own user wants of it is done honestly.
@@ -21,6 +23,30 @@ const (
 	lieForge  Lie = "forge"  // the same, and names outputs that nobody has
 	lieSilent Lie = "silent" // hears all, answers nothing, and connects anew each second
 )
+
+// Err lets a site give wrong results from now on: of the tasks of others, that part, chosen by
+// chance. It does everything else honestly. Sites with the same accomplice give the same wrong
+// result; 0: it has none. A part of 0 ends it.
+func (w *World) Err(id grid.SiteID, part float64, accomplice uint64) {
+	w.hosts[id].errs, w.hosts[id].accomplice = part, accomplice
+}
+
+// outputOf is the result of a task at a host: the right one, unless the host errs.
+func (h *host) outputOf(task grid.Task) grid.CID {
+	of, w := task.Original(), h.world
+	name := fmt.Sprintf("err/%s/%d/%s", of, h.accomplice, h.spec.ID)
+	if h.accomplice > 0 {
+		name = fmt.Sprintf("err/%s/%d", of, h.accomplice)
+	}
+	if h.errs == 0 || w.submitters[of.Job] == h.spec.ID ||
+		step.NewRand(w.cfg.Seed, name, 0).Float64() >= h.errs {
+		return outputCID(of)
+	}
+	if h.accomplice > 0 {
+		return outputCID(of) + grid.CID(fmt.Sprintf("wrong%d", h.accomplice))
+	}
+	return outputCID(of) + grid.CID(fmt.Sprintf("wrongat%d", h.place))
+}
 
 // liar answers other submitters in the place of its host's site machine.
 type liar struct {

@@ -127,16 +127,18 @@ func playLiar(t *testing.T, seed uint64, how Lie, kept time.Duration) {
 
 func judgeLiar(t *testing.T, w *World, by, liar grid.SiteID, how Lie) {
 	t.Helper()
-	s, fault := w.storyOf(by, liar), int64(0)
+	s, faults := w.storyOf(by, liar), 0
 	for _, m := range w.Broker(by).Members() {
-		if m.Site == liar {
-			fault = m.Fault
+		for _, n := range m.Fault.Counts {
+			if m.Site == liar {
+				faults += int(n)
+			}
 		}
 	}
-	t.Logf("at %s: %d awards, first breach at %s, %d awards later; fault index %d, %d slow rounds",
-		by, s.awards, s.breach, s.later, fault, s.slow)
-	if int(fault) != s.awards {
-		t.Errorf("at %s: the liar has fault index %d after %d awards", by, fault, s.awards)
+	t.Logf("at %s: %d awards, first breach at %s, %d awards later; %d faults, %d slow rounds",
+		by, s.awards, s.breach, s.later, faults, s.slow)
+	if faults != s.awards {
+		t.Errorf("at %s: the liar has %d faults after %d awards", by, faults, s.awards)
 	}
 	switch most := trials(toldFor - s.breach); {
 	case how == lieSilent && (s.awards > 0 || s.slow > 5):

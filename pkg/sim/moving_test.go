@@ -21,9 +21,9 @@ func (x *trial) move(id grid.JobID) {
 func (x *trial) settled(id grid.JobID) { x.Oracle.jobs[id].Settled = true }
 
 // faults sums the fault indices that s0 keeps of the others.
-func (x *trial) faults() (sum int64) {
+func (x *trial) faults() (sum float64) {
 	for _, m := range x.Broker("s0").Members() {
-		sum += m.Fault
+		sum += m.Fault.Own + m.Fault.Shared
 	}
 	return sum
 }
@@ -78,7 +78,7 @@ func TestATaskMoves(t *testing.T) {
 					t.Errorf("seed %d: %s of work were lost, want at most %s", seed, lost, c.most)
 				}
 				if n := x.Trace().Brokers["moved"]; n != 1 || x.faults() != 0 {
-					t.Errorf("seed %d: it moved %d times, faults %d", seed, n, x.faults())
+					t.Errorf("seed %d: it moved %d times, faults %g", seed, n, x.faults())
 				}
 			}
 		})
@@ -205,6 +205,9 @@ func TestMovesAreRefused(t *testing.T) {
 	parts := wasmJob(2, time.Minute)
 	parts.Split = grid.SplitGreedy
 	whole := x.submit(parts)
+	several := savingJob(time.Minute, 0)
+	several.Spec.Need.MilliCPUs, several.Redundancy.Replicas = 1000, 2
+	copied := x.submit(several)
 	_ = x.Run(20 * time.Second)
 	for _, c := range []struct {
 		job   grid.JobID
@@ -215,6 +218,7 @@ func TestMovesAreRefused(t *testing.T) {
 		{id, []uint32{1}, step.ErrNoTask},
 		{due, nil, step.ErrPromised},
 		{whole, nil, step.ErrTogether},
+		{copied, nil, step.ErrCopied},
 	} {
 		if err := x.Move("s0", c.job, true, c.tasks...); !errors.Is(err, c.want) {
 			t.Errorf("move %s %v: %v, want %v", c.job, c.tasks, err, c.want)

@@ -186,10 +186,13 @@ func (w *World) arrival(from, to *host) time.Duration {
 		return w.delay() + time.Duration(w.rng.Float64()*20*float64(net.Latency))
 	}
 	delay := w.delay()
-	if net.Spread > 0 {
-		delay += time.Duration((w.farther(from, to) - 1) * float64(net.Latency))
-	}
 	p := from.peer(to)
+	if net.Spread > 0 {
+		if p.farther == 0 {
+			p.farther = w.farther(from, to)
+		}
+		delay += time.Duration((p.farther - 1) * float64(net.Latency))
+	}
 	p.lastArrival = max(w.elapsed+delay, p.lastArrival)
 	return p.lastArrival - w.elapsed
 }

@@ -25,6 +25,8 @@ const (
 	flawBack     Flaw = "back"     // a task went on from before its last checkpoint that counted
 	flawMoved    Flaw = "moved"    // a task was moved on purpose and has lost more than it had to
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
+	flawWrong    Flaw = "wrong"    // a result on which sites were to agree is not right
+	flawAccused  Flaw = "accused"  // a site was outvoted that gives right results only
 )
 
 // Finding is a flaw that was found, and where.
@@ -221,7 +223,7 @@ func (o *Oracle) judge(w *World, j *judged, well time.Duration) []Finding {
 	case j.ended > due && !j.Mortal:
 		return found(flawUnended, "it ended at %s and was due at %s", j.ended, due)
 	}
-	var findings []Finding
+	findings := o.judgeVotes(w, j, s)
 	for _, t := range s.Tasks {
 		findings = append(findings, o.judgeTask(h, j, t.Phase, t.Exit)...)
 	}

@@ -41,8 +41,8 @@ func TestTasksThatFailRunAgainAsOftenAsTheyMay(t *testing.T) {
 			}
 		}
 		for _, m := range w.Broker("s0").Members() {
-			if m.Fault != 0 {
-				t.Errorf("seed %d: %s has fault index %d", seed, m.Site, m.Fault)
+			if m.Fault.Own != 0 {
+				t.Errorf("seed %d: %s has fault index %v", seed, m.Site, m.Fault.Own)
 			}
 		}
 		if n := w.trace.overlaps(); n > 0 {

@@ -24,6 +24,7 @@ type peer struct {
 	met         bool             // any run was heard of
 	present     bool             // the host's machines believe so
 	lastArrival time.Duration    // there, of what was sent to it
+	farther     float64          // than other hosts, by that factor; 0: not drawn yet
 	lastTaken   [2]time.Duration // by each of its machines, where that was measured; see Lags
 }
 
@@ -97,7 +98,7 @@ func (h *host) sight(other *host, of run) step.PeerSeen {
 	return step.PeerSeen{
 		Site: other.spec.ID, Name: string(other.spec.ID), Capability: other.spec.Capability,
 		Skew:      h.world.wallOf(other).Sub(h.world.wallOf(h)),
-		RoundTrip: 2 * h.world.cfg.Network.Latency, Line: of.line,
+		RoundTrip: 2 * h.world.cfg.Network.Latency, Line: of.line, Owner: other.spec.Owner,
 	}
 }
 

@@ -60,6 +60,14 @@ func safeguards() []safeguard {
 			(*trial).movedAndNowhereToGo, flawMoved,
 		},
 		{
+			"results compared", submitters(func(b *broker.Config) { b.NoComparing = true }),
+			(*trial).givenWrongResults, flawWrong,
+		},
+		{
+			"copies apart", submitters(func(b *broker.Config) { b.NoApart = true }),
+			(*trial).givenWrongResults, flawWrong,
+		},
+		{
 			"submitter's bound", submitters(func(b *broker.Config) { b.NoBounds = true }),
 			(*trial).liedTo, flawUnended,
 		},
@@ -166,6 +174,16 @@ func (x *trial) liedTo() time.Duration {
 	x.Lie("s4", lieHold)
 	x.submit(toldJob())
 	return toldLimit*11/10 + time.Minute
+}
+
+// givenWrongResults runs tasks twice that are to agree, with a site among the nearest whose results
+// are all wrong.
+func (x *trial) givenWrongResults() time.Duration {
+	x.Err("s4", 1, 0)
+	job := elsewhere(20 * time.Second)
+	job.Count, job.Redundancy = 4, grid.Redundancy{Replicas: 2, Agreement: 2}
+	x.submit(job)
+	return x.elapsed
 }
 
 // Each safeguard is needed: with it the oracle finds nothing, and without it what it is there

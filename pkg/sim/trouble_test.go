@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -39,9 +40,9 @@ func TestNextSiteAfterAKillHasTheLeastFaultIndex(t *testing.T) {
 func wantLeastFault(t *testing.T, w *World, id grid.JobID, victim grid.SiteID) {
 	t.Helper()
 	s, _ := w.Broker("s0").Job(id)
-	faults := make(map[grid.SiteID]int64)
+	faults := make(map[grid.SiteID]float64)
 	for _, m := range w.Broker("s0").Members() {
-		faults[m.Site] = m.Fault
+		faults[m.Site] = math.Round(m.Fault.Own + m.Fault.Shared)
 	}
 	next := s.Tasks[0].Site
 	if next == victim {
@@ -49,7 +50,7 @@ func wantLeastFault(t *testing.T, w *World, id grid.JobID, victim grid.SiteID) {
 	}
 	for _, a := range s.Answers {
 		if a.Offer != nil && a.Site != victim && faults[a.Site] < faults[next] {
-			t.Errorf("moved to %s with fault index %d; %s offers with %d",
+			t.Errorf("moved to %s with fault index %v; %s offers with %v",
 				next, faults[next], a.Site, faults[a.Site])
 		}
 	}

@@ -45,7 +45,7 @@ func (h *host) startAttempt(e step.StartAttempt) {
 		run, exit = w.cfg.Run(e.Task, estimate, h.spec)
 	} else {
 		exit.Outputs = []grid.Produced{
-			{Path: "/out/result", CID: outputCID(e.Attempt.Task), Bytes: 1 << 10},
+			{Path: "/out/result", CID: h.outputOf(e.Task), Bytes: 1 << 10},
 		}
 	}
 	exit.Wall = run

@@ -43,6 +43,7 @@ type SiteSpec struct {
 	Skew       time.Duration // its clock minus the true time
 	// WakeLag is the time that a sandbox runs on when its host wakes, before its lease counts.
 	WakeLag time.Duration
+	Owner   string // who owns it; empty: it is its owner's only one
 	// Tune changes the configurations before the machines are made; may be nil.
 	Tune func(*site.Config, *broker.Config)
 }

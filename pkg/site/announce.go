@@ -52,7 +52,8 @@ type call struct {
 // onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and answered with this site's
 // distance. It serves Requirements, too. Of an announcement that wants only a part of the sites to
 // answer, those that were not drawn and are too far away keep nothing and say nothing.
-func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
+func (m *Machine) onAnnounce(from grid.SiteID, told protocol.Message) {
+	msg := announceOf(told)
 	b := m.admitAnnounce(msg.Job, from, msg.Submitter)
 	if b == nil {
 		return
@@ -73,22 +74,35 @@ func (m *Machine) onAnnounce(from grid.SiteID, msg protocol.Announce) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
-	m.remember(msg.Job, from, &announced{Requirement: msg.Req})
+	m.remember(msg.Job, from, &announced{told: told})
 	m.answer(c, req)
 }
 
-// announced is a requirement as it is cached.
+// announced is a requirement as it is cached: the message that it came with. Nobody changes a
+// message, so that the sites of a simulated mesh share it, where a copy for each of 10,000 sites
+// and each job was most of what they kept.
 type announced struct {
-	grid.Requirement
-	digest protocol.Digest // of it; zero before anybody has asked
+	told   protocol.Message // Announce or Requirements
+	digest *protocol.Digest // of the requirement; nil before anybody has asked
 }
+
+// announceOf is the announcement that a message is, or has.
+func announceOf(told protocol.Message) protocol.Announce {
+	if served, is := told.(protocol.Requirements); is {
+		return served.Announce
+	}
+	return told.(protocol.Announce) //nolint:forcetypeassert // onMessage knows no other
+}
+
+func (a *announced) requirement() grid.Requirement { return announceOf(a.told).Req }
 
 // is reports whether a requirement has that digest.
 func (a *announced) is(digest protocol.Digest) bool {
-	if a.digest == (protocol.Digest{}) {
-		a.digest = protocol.DigestOf(a.Requirement)
+	if a.digest == nil {
+		of := protocol.DigestOf(a.requirement())
+		a.digest = &of
 	}
-	return a.digest == digest
+	return *a.digest == digest
 }
 
 // remember caches a requirement as one of a job that waits.
@@ -124,7 +138,7 @@ func (m *Machine) onReannounce(from grid.SiteID, msg protocol.Reannounce) {
 	m.answer(call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
 		drawn: true, explain: msg.Explain,
-	}, m.here(from, entry.Value.Requirement))
+	}, m.here(from, entry.Value.requirement()))
 }
 
 // answer makes an offer, or says why not if that is asked for.
@@ -187,10 +201,10 @@ func (m *Machine) mayBeNear(c call, req grid.Requirement) bool {
 // keepPlaced keeps the requirement of a job that runs somewhere, for a failover, while it may run:
 // most sites are not told when it ends.
 func (m *Machine) keepPlaced(job grid.JobID) {
-	if entry, cached := m.cache.Peek(m.now, job); cached {
-		runtime := min(entry.Value.Runtime, m.cfg.CacheTTL)
-		m.cache.SetPlaced(m.now, job, max(placedRuns*runtime, placedLeast))
-	}
+	m.cache.SetPlaced(m.now, job, func(a *announced) time.Duration {
+		runtime := min(a.requirement().Runtime, m.cfg.CacheTTL)
+		return max(placedRuns*runtime, placedLeast)
+	})
 }
 
 // placedRuns times the estimated run time a placed job's requirement is kept, and placedLeast at

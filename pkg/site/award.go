@@ -130,7 +130,7 @@ func (m *Machine) awardedRequirement(
 	if !cached {
 		return grid.Requirement{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
 	}
-	req, s := entry.Value.Requirement, msg.Spec
+	req, s := entry.Value.requirement(), msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
 		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
 		s.Reservation == req.Reservation
@@ -173,6 +173,9 @@ func (m *Machine) expand(msg protocol.Award, t protocol.AwardedTask) (grid.Task,
 		return grid.Task{}, false
 	}
 	task := msg.Spec.Expand(msg.Job, t.Index, t.Item)
+	if t.CopyOf > 0 {
+		task.CopyOf = grid.TaskID{Job: msg.Job, Index: t.CopyOf - 1}
+	}
 	filled := msg.Spec
 	filled.Args, filled.Env = task.Args, task.Env
 	filled.Inputs, filled.Outputs = task.Inputs, task.Outputs

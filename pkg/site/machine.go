@@ -212,10 +212,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		return
 	}
 	switch msg := in.Message.(type) {
-	case protocol.Announce:
+	case protocol.Announce, protocol.Requirements:
 		m.onAnnounce(in.From, msg)
-	case protocol.Requirements:
-		m.onAnnounce(in.From, msg.Announce)
 	case protocol.Reannounce:
 		m.onReannounce(in.From, msg)
 	case protocol.Clear:

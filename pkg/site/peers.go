@@ -30,10 +30,9 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Site: in.Site, Text: err.Error()})
 		return
 	}
-	if in.Site == m.cfg.Self {
-		m.out.Report(step.LevelDebug, eventStale, step.Report{
-			Site: in.Site, Text: "this site itself",
-		})
+	if in.Site == m.cfg.Self { // another site begins to act as its submitter
+		m.remind(in.Site)
+		m.tellEnds(in.Site)
 		return
 	}
 	p := m.links.peers[in.Site]

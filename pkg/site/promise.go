@@ -39,7 +39,7 @@ func (m *Machine) holdOffer(
 	if !cached {
 		return grid.Offer{}, grid.Refusal{Reason: grid.ReasonUnknownOffer}, false
 	}
-	req := m.here(from, entry.Value.Requirement)
+	req := m.here(from, entry.Value.requirement())
 	if !msg.At.IsZero() {
 		req.Window = grid.Window{At: m.onOwnClock(from, msg.At), Deadline: req.Window.Deadline}
 		if err := req.Window.Validate(); err != nil {

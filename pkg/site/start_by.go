@@ -14,7 +14,7 @@ import (
 // among sites, and no promise.
 func (m *Machine) promisedStart(job grid.JobID, c plan.Commitment) time.Time {
 	announced, cached := m.cache.Get(m.now, job)
-	if !cached || c.Holds || !announced.Value.Window.Promised() {
+	if !cached || c.Holds || !announced.Value.requirement().Window.Promised() {
 		return time.Time{}
 	}
 	switch c.Class {

@@ -43,21 +43,16 @@ func newSubmitters() submitters {
 // remembered of it.
 type binding struct {
 	submitter grid.SiteID
-	heard     *hearing // nil: of no announcement any more, or yet
-	ended     bool     // cleared for good: what comes late is ignored
-	line      uint64   // of the submitter's runs that has cleared it
-}
-
-// hearing remembers a job's announcements.
-type hearing struct {
-	numbers window
-	last    time.Time // when a number was heard for the first time
+	numbers   window    // of the job's announcements
+	last      time.Time // when one was heard for the first time; zero: none, or it has ended
+	ended     bool      // cleared for good: what comes late is ignored
+	line      uint64    // of the submitter's runs that has cleared it
 }
 
 // end notes that a job was cleared for good.
 func (s *submitters) end(job grid.JobID) {
 	if b, ok := s.bindings.recall(job); ok {
-		b.ended, b.heard = true, nil
+		b.ended, b.numbers, b.last = true, window{}, time.Time{}
 		b.line, _ = s.lines.recall(b.submitter)
 	}
 }
@@ -73,13 +68,13 @@ func (s *submitters) hasEnded(b *binding) bool {
 // answered. Numbers are forgotten when the last answer has expired: a submitter
 // that was restarted counts from 1 again, and must not be taken for an echo.
 func (b *binding) note(seq uint32, now time.Time, validity time.Duration) bool {
-	if b.heard == nil || now.Sub(b.heard.last) > validity {
-		b.heard = &hearing{}
+	if now.Sub(b.last) > validity {
+		b.numbers = window{}
 	}
-	if !b.heard.numbers.add(seq) {
+	if !b.numbers.add(seq) {
 		return false
 	}
-	b.heard.last = now
+	b.last = now
 	return true
 }
 
@@ -89,13 +84,10 @@ type tenant struct {
 	told time.Time // when it was last told how all its attempts go
 }
 
-// bind returns the binding of a job; an unknown job is bound to the submitter.
+// bind binds an unknown job to a submitter.
 func (s *submitters) bind(job grid.JobID, submitter grid.SiteID) *binding {
-	b, known := s.bindings.recall(job)
-	if !known {
-		b = &binding{submitter: s.name(submitter)}
-		s.bindings.put(job, b)
-	}
+	b := &binding{submitter: s.name(submitter)}
+	s.bindings.put(job, b)
 	return b
 }
 
@@ -113,6 +105,11 @@ func (m *Machine) recallOwner(job grid.JobID) (grid.SiteID, bool) {
 	if b, ok := m.submitters.bindings.recall(job); ok {
 		return b.submitter, true
 	}
+	return m.ownerElsewhere(job)
+}
+
+// ownerElsewhere is the submitter that a job without a binding belongs to.
+func (m *Machine) ownerElsewhere(job grid.JobID) (grid.SiteID, bool) {
 	if use := m.roster.byJob[job]; use != nil {
 		return use.submitter, true
 	}
@@ -145,11 +142,16 @@ func (m *Machine) admitAnnounce(job grid.JobID, from, submitter grid.SiteID) *bi
 		m.out.Report(step.LevelWarn, eventForged, aboutJob(job, from))
 		return nil
 	}
-	if owner, known := m.recallOwner(job); known && owner != from {
+	b, bound := m.submitters.bindings.recall(job)
+	if !bound {
+		if owner, known := m.ownerElsewhere(job); !known || owner == from {
+			b = m.submitters.bind(job, from)
+		}
+	}
+	if b == nil || b.submitter != from {
 		m.out.Report(step.LevelWarn, eventNotSubmitter, aboutJob(job, from))
 		return nil
 	}
-	b := m.submitters.bind(job, from)
 	if m.submitters.hasEnded(b) {
 		m.out.Report(step.LevelDebug, eventJobEnded, aboutJob(job, from))
 		return nil

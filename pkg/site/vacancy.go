@@ -90,18 +90,19 @@ func (m *Machine) onVacancyTimer() {
 		if !ok || len(fitting[entry.Submitter]) >= maxVacancies {
 			continue
 		}
-		if entry.Value.Map == grid.MapThesis && !free.Fits(entry.Value.Need) {
+		req := entry.Value.requirement()
+		if req.Map == grid.MapThesis && !free.Fits(req.Need) {
 			continue // the usual case, told apart without asking the plan
 		}
 		one := inquiry{job: job, submitter: entry.Submitter, count: 1}
-		if _, _, fits := m.quote(m.here(entry.Submitter, entry.Value.Requirement), one); !fits {
+		if _, _, fits := m.quote(m.here(entry.Submitter, req), one); !fits {
 			continue
 		}
-		if !seats.Fits(entry.Value.Need) {
+		if !seats.Fits(req.Need) {
 			m.noteUnnamed()
 			break
 		}
-		seats = seats.Sub(entry.Value.Need)
+		seats = seats.Sub(req.Need)
 		fitting[entry.Submitter] = append(fitting[entry.Submitter], job)
 	}
 	for _, submitter := range slices.Sorted(maps.Keys(fitting)) {

@@ -21,7 +21,7 @@ func benchFacts(b *testing.B, depth int) {
 	b.Helper()
 	groups := map[MemberID]*Group{}
 	for id := range MemberID(3) {
-		disk := Founded(nil, 1, 2, 3)
+		disk := Founded(0, nil, 1, 2, 3)
 		g, err := New(Default(id+1), noon, &disk)
 		if err != nil {
 			b.Fatal(err)

@@ -32,9 +32,6 @@ func (g *Group) onChange(in Change) {
 		return
 	}
 	g.change.voters = want
-	if g.isAlone() {
-		g.lead.beat = g.now // a group of one has no heartbeats
-	}
 }
 
 // changeOn proposes the next part of a change, with each heartbeat: raft turns a proposal that

@@ -147,9 +147,6 @@ func (g *Group) keepTime() {
 func (g *Group) askAgain() {
 	next := g.votes.campaign
 	if g.isLeader() {
-		if g.isAlone() && len(g.change.voters) == 0 {
-			return // nobody is to be told that it leads
-		}
 		next = g.lead.beat
 	}
 	if !g.wake.IsZero() && !next.Before(g.wake) {

@@ -28,7 +28,7 @@ type solo struct {
 
 func newSolo(t *testing.T) *solo {
 	t.Helper()
-	s := &solo{t: t, disk: Founded(nil, 1)}
+	s := &solo{t: t, disk: Founded(0, nil, 1)}
 	g, err := New(Default(1), noon, s.disk.clone())
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestADiskThatIsNotWhole(t *testing.T) {
 		"applied, not committed": func(s *Stored) { entries(s, 2, 3); s.Applied = 4 },
 		"applied before the log": func(s *Stored) { s.Applied = 0 },
 	} {
-		disk := Founded(nil, 1, 2, 3)
+		disk := Founded(0, nil, 1, 2, 3)
 		break_(&disk)
 		if g, err := New(Default(1), noon, &disk); !errors.Is(err, errNoLog) || g != nil {
 			t.Errorf("%s: %v", name, err)
@@ -219,7 +219,7 @@ func TestADiskThatIsNotWhole(t *testing.T) {
 
 // What raft itself refuses is an error of New, no panic.
 func TestADiskThatRaftRefuses(t *testing.T) {
-	disk := Founded(nil, 1, 2, 3)
+	disk := Founded(0, nil, 1, 2, 3)
 	disk.Conf.Learners = []MemberID{1} // and a voter
 	_, err := New(Default(1), noon, &disk)
 	if err == nil || !strings.Contains(err.Error(), "start member 1") {

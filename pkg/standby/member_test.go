@@ -33,7 +33,7 @@ type member struct {
 }
 
 func newMember(w *world, id MemberID, seed uint64, first ...MemberID) *member {
-	disk := Founded(nil, first...)
+	disk := Founded(0, nil, first...)
 	return &member{
 		host: newHost(w, "m"+strconv.FormatUint(uint64(id), 10)), id: id,
 		seed: seed + uint64(id)<<32, first: first, disk: &disk,
@@ -59,7 +59,7 @@ func (m *member) start() {
 		if !m.world.off.newID {
 			return // rule 12: without its log it is this member no longer
 		}
-		disk := Founded(nil, m.first...)
+		disk := Founded(0, nil, m.first...)
 		m.disk, m.lost = &disk, false
 	}
 	m.world.note("%s starts", m.name)

@@ -80,7 +80,7 @@ func FuzzStep(f *testing.F) {
 		f.Add(data, data, uint16(1500))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte, wait uint16) {
-		disk := Founded(nil, 1, 2, 3)
+		disk := Founded(0, nil, 1, 2, 3)
 		g, err := New(Default(1), noon, &disk)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package standby
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Register knows the groups of other owners (rules 10, 11 and 15). It says whether its site
-// heeds a message on an owner's behalf, and where to send a message that is meant for one.
+// heeds a message on an owner's behalf, and where to send a message for an owner.
 // It is no part of a Group: a site need not be in one. It has one owner, as a machine has.
 type Register struct {
 	cfg    RegisterConfig
@@ -55,14 +56,14 @@ type Refusal string
 const (
 	Heeded        Refusal = ""
 	RefusedForged Refusal = "its certificate is none, or not signed by the owner's key"
-	RefusedEpoch  Refusal = "the owner has signed two certificates of one epoch"
-	RefusedMember Refusal = "the sender is no member of the owner's group"
-	RefusedTerm   Refusal = "another one acts for the owner since a later term"
-	RefusedTwo    Refusal = "another one acts for the owner in this term"
-	RefusedPlain  Refusal = "the owner has a group, and the message says no term"
+	refusedEpoch  Refusal = "the owner has signed two certificates of one epoch"
+	refusedMember Refusal = "the sender is no member of the owner's group"
+	refusedTerm   Refusal = "another one acts for the owner since a later term"
+	refusedTwo    Refusal = "another one acts for the owner in this term"
+	refusedPlain  Refusal = "the owner has a group, and the message says no term"
 	// RefusedStranger is for the driver, which knows the domain.
 	RefusedStranger Refusal = "the owner is no member of this domain"
-	RefusedCrowded  Refusal = "too many owners with attempts here are known already"
+	refusedCrowded  Refusal = "too many owners with attempts here are known already"
 )
 
 // Label is the refusal as it is counted, in snake_case.
@@ -70,19 +71,19 @@ func (r Refusal) Label() string {
 	switch r {
 	case RefusedForged:
 		return "forged_certificate"
-	case RefusedEpoch:
+	case refusedEpoch:
 		return "other_certificate"
-	case RefusedMember:
+	case refusedMember:
 		return "no_group_member"
-	case RefusedTerm:
+	case refusedTerm:
 		return "superseded_term"
-	case RefusedTwo:
+	case refusedTwo:
 		return "two_in_one_term"
-	case RefusedPlain:
+	case refusedPlain:
 		return "plain_for_group"
 	case RefusedStranger:
 		return "owner_no_member"
-	case RefusedCrowded:
+	case refusedCrowded:
 		return "too_many_owners"
 	default:
 		return "heeded"
@@ -128,11 +129,11 @@ func (r *Register) Admit(now time.Time, from grid.SiteID, b protocol.Behalf) Ver
 func (r *Register) judge(o *office, from grid.SiteID, term uint64) Refusal {
 	switch off := r.cfg.off; {
 	case !o.certificate.Names(from) && !off.member:
-		return RefusedMember
+		return refusedMember
 	case term < o.term && !off.term:
-		return RefusedTerm
+		return refusedTerm
 	case term == o.term && from != o.acting && !off.single:
-		return RefusedTwo
+		return refusedTwo
 	default:
 		return Heeded
 	}
@@ -147,7 +148,7 @@ func (r *Register) Plain(owner grid.SiteID) Verdict {
 	}
 	o := r.owners[owner]
 	r.use(o)
-	return r.verdict(o, nil, RefusedPlain)
+	return r.verdict(o, nil, refusedPlain)
 }
 
 // alone reports whether nobody but the owner's own site may act.
@@ -190,7 +191,7 @@ func (r *Register) learn(owner grid.SiteID, raw []byte) (o *office, gone []step.
 			return o, nil, Heeded
 		}
 		if c.Epoch == o.certificate.Epoch {
-			return o, nil, RefusedEpoch
+			return o, nil, refusedEpoch
 		}
 	}
 	if c.Verify(r.cfg.Verify) != nil && !r.cfg.off.signature {
@@ -199,7 +200,7 @@ func (r *Register) learn(owner grid.SiteID, raw []byte) (o *office, gone []step.
 	if o == nil {
 		room, freed := r.makeRoom()
 		if !room {
-			return nil, nil, RefusedCrowded
+			return nil, nil, refusedCrowded
 		}
 		gone, o = freed, new(office)
 		r.owners[owner] = o
@@ -219,8 +220,9 @@ func (r *Register) makeRoom() (room bool, gone []step.Fact) {
 		busy = r.cfg.Busy()
 	}
 	var oldest grid.SiteID
-	for owner, o := range r.owners { // no two have the same use
-		if !busy[owner] && (oldest == "" || o.used < r.owners[oldest].used) {
+	for _, owner := range slices.Sorted(maps.Keys(r.owners)) {
+		used := r.owners[owner].used
+		if !busy[owner] && (oldest == "" || used < r.owners[oldest].used) {
 			oldest = owner
 		}
 	}
@@ -304,12 +306,11 @@ func (r *Register) Acting(owner grid.SiteID) grid.SiteID {
 // ActedFor lists the owners for whom a site acts, as far as this site knows, ascending.
 func (r *Register) ActedFor(site grid.SiteID) []grid.SiteID {
 	var owners []grid.SiteID
-	for owner := range r.owners {
+	for _, owner := range slices.Sorted(maps.Keys(r.owners)) {
 		if r.Acting(owner) == site {
 			owners = append(owners, owner)
 		}
 	}
-	slices.Sort(owners)
 	return owners
 }
 

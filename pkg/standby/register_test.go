@@ -138,8 +138,8 @@ func (w *twin) show(owner grid.SiteID, raw []byte) Refusal {
 	case c.Epoch < best.Epoch || cmp.Equal(c, best):
 		return Heeded
 	case c.Epoch == best.Epoch:
-		return RefusedEpoch
-	case !signedBy(owner, c.SignedBytes(), c.Signature):
+		return refusedEpoch
+	case c.Verify(signedBy) != nil:
 		return RefusedForged
 	}
 	w.shown = append(w.shown, c)
@@ -155,11 +155,11 @@ func (w *twin) admit(now time.Time, in said) Refusal {
 	switch {
 	case !slices.ContainsFunc(best.Members,
 		func(m protocol.CertMember) bool { return m.Site == in.from }):
-		return RefusedMember
+		return refusedMember
 	case in.term < last.term:
-		return RefusedTerm
+		return refusedTerm
 	case in.term == last.term && last.from != in.from:
-		return RefusedTwo
+		return refusedTwo
 	}
 	w.heeded = append(w.heeded, heeded{in.owner, in.from, in.term, now})
 	return Heeded
@@ -169,7 +169,7 @@ func (w *twin) plain(owner grid.SiteID) Refusal {
 	best, _ := w.newest(owner)
 	for _, m := range best.Members {
 		if m.Site != owner {
-			return RefusedPlain
+			return refusedPlain
 		}
 	}
 	return Heeded
@@ -339,11 +339,11 @@ func TestARegisterIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	low := protocol.Behalf{Owner: "p", Term: 6, Certificate: certified("p", "p", 2, "p", "a", "b")}
-	if v := again.Admit(now, "b", low); v.Why != RefusedTerm || len(v.Facts) != 0 {
+	if v := again.Admit(now, "b", low); v.Why != refusedTerm || len(v.Facts) != 0 {
 		t.Errorf("a lower term: %q, facts %v", v.Why, v.Facts)
 	}
 	low.Term = 7
-	if v := again.Admit(now, "b", low); v.Why != RefusedTwo {
+	if v := again.Admit(now, "b", low); v.Why != refusedTwo {
 		t.Errorf("another in the same term: %q", v.Why)
 	}
 	if got, want := again.Route(now, "o"), []grid.SiteID{"a", "o", "b"}; !slices.Equal(got, want) {
@@ -414,7 +414,7 @@ func TestOwnersAreFew(t *testing.T) {
 			case known:
 				order = slices.DeleteFunc(order, func(o grid.SiteID) bool { return o == owner })
 			case len(order) == most && idle < 0:
-				if v.Why != RefusedCrowded {
+				if v.Why != refusedCrowded {
 					t.Fatalf("one too many: %q", v.Why)
 				}
 				continue
@@ -438,8 +438,8 @@ func TestOwnersAreFew(t *testing.T) {
 func TestRefusalsOfARegisterHaveLabels(t *testing.T) {
 	seen := map[string]bool{}
 	for _, why := range []Refusal{
-		Heeded, RefusedForged, RefusedEpoch, RefusedMember, RefusedTerm, RefusedTwo, RefusedPlain,
-		RefusedCrowded, RefusedStranger,
+		Heeded, RefusedForged, refusedEpoch, refusedMember, refusedTerm, refusedTwo, refusedPlain,
+		refusedCrowded, RefusedStranger,
 	} {
 		label := why.Label()
 		if seen[label] || why != Heeded && (why == "" || label == Heeded.Label()) {
@@ -461,7 +461,7 @@ func FuzzRegister(f *testing.F) {
 		})
 		c, err := protocol.DecodeCertificate(raw)
 		if v.Why == Heeded && (err != nil || c.Owner != "o" || !c.Names(grid.SiteID(from)) ||
-			!signedBy("o", c.SignedBytes(), c.Signature)) {
+			c.Verify(signedBy) != nil) {
 			t.Errorf("%x of %q in term %d is heeded", raw, from, term)
 		}
 	})

@@ -57,14 +57,9 @@ const foundation = 1
 
 // Founded is the disk of a member of a new group. All its members begin with the same voters
 // and facts. It is used once for a group; a disk that was lost is not founded again, see rule 12.
-func Founded(facts []step.Fact, voters ...MemberID) Stored {
-	return FoundedAfter(foundation, facts, voters...)
-}
-
-// FoundedAfter is Founded for facts of a machine that ran before without a group: terms, which
-// are the machine's incarnations, begin above that of its last run (rule 8). The term is at
-// least 1.
-func FoundedAfter(term uint64, facts []step.Fact, voters ...MemberID) Stored {
+// Terms, which are the machine's incarnations (rule 8), begin above the given one: that of the
+// machine's last run without the group, or 0.
+func Founded(term uint64, facts []step.Fact, voters ...MemberID) Stored {
 	at := Position{Index: foundation, Term: max(term, foundation)}
 	s := Stored{
 		Ballot: Ballot{Term: at.Term, Commit: at.Index},

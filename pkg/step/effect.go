@@ -222,6 +222,7 @@ var (
 	ErrNoTask     = problem("no such task of the job")
 	ErrNotRunning = problem("no site has the task; there is nothing to move")
 	ErrTogether   = problem("its parts run together and cannot be moved one by one")
+	ErrCopied     = problem("its tasks run in several copies, which are not moved one by one")
 	ErrPromised   = problem("it was promised a time, and stays with the site that promised it")
 	ErrNoSpace    = problem("this machine's disk is full; free some space, then submit again")
 )

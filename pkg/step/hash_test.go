@@ -32,6 +32,7 @@ func messages() []protocol.Message {
 		protocol.Held{},
 		protocol.Move{},
 		protocol.Movable{},
+		protocol.Testimony{},
 		protocol.Exited{},
 		protocol.ExitAck{},
 		protocol.Cancel{},

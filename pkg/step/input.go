@@ -56,6 +56,8 @@ type PeerSeen struct {
 	RoundTrip  time.Duration // of a message and its answer; 0 = not measured
 	// Line is the line of runs, as in Boot, that the peer's run belongs to; 0 = it does not say.
 	Line uint64 `json:",omitempty"`
+	// Owner names who owns the site, as it says itself; empty: it is its owner's only one.
+	Owner string `json:",omitempty"`
 }
 
 // PeerGone says that a peer's connection was lost.

@@ -53,7 +53,8 @@ func userError(err error) error {
 		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
 	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited),
 		errors.Is(err, step.ErrKeyUsed), errors.Is(err, step.ErrNotRunning),
-		errors.Is(err, step.ErrTogether), errors.Is(err, step.ErrPromised):
+		errors.Is(err, step.ErrTogether), errors.Is(err, step.ErrCopied),
+		errors.Is(err, step.ErrPromised):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
@@ -218,6 +219,11 @@ func (b *Backend) Leave(ctx context.Context, span, stopAfter time.Duration) erro
 
 // Resume ends a pause.
 func (b *Backend) Resume(ctx context.Context) error { return b.agent.Order(ctx, step.Resume{}) }
+
+// Recover goes on with the own jobs without their standbys, which are named and lost for good.
+func (b *Backend) Recover(ctx context.Context, without []grid.SiteID) error {
+	return userError(b.agent.Recover(ctx, without))
+}
 
 // Stop makes the agent end as soon as nothing runs here any more, unless Resume
 // calls that off; with now, running attempts are stopped and move elsewhere.

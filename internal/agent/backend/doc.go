@@ -6,11 +6,14 @@
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
 //	views.go     jobs, tasks, offers and sites as they are shown
+//	copies.go    the copies in which a task runs
+//	faults.go    what counts against sites
 //	past.go      lists of jobs, and those that only the history has
 //	share.go     what other programs leave of the processor for a task
 //	planning.go  the site's plan and this agent's reservations
 //	members.go   who takes part: the list, decisions, invitations
 //	status.go    the agent's own state
+//	standbys.go  who goes on with whose jobs
 //	host.go      its machine, its owner, its past and its place in the map
 //	check.go     whether this site's offers arrive elsewhere
 //	logs.go      where a task's output is read from

@@ -57,7 +57,8 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 		return logPlace{}, err
 	}
 	t := job.Tasks[task.Index]
-	where := logPlace{attempt: grid.AttemptID{Task: task, Token: t.Token}, ended: t.Phase.Ended()}
+	attempt := grid.AttemptID{Task: t.Running(), Token: t.Token}
+	where := logPlace{attempt: attempt, ended: t.Phase.Ended()}
 	if t.Phase >= grid.PhaseRunning {
 		where.site = t.Site
 	}

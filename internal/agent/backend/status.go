@@ -28,8 +28,8 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 			if m.Connected {
 				s.Peers++
 			}
-			if m.Fault > 0 {
-				s.Faults = append(s.Faults, view.FaultRow{Site: m.Site, Name: m.Name, Index: int(m.Fault)})
+			if row := faultRow(m); !row.IsEmpty() {
+				s.Faults = append(s.Faults, row)
 			}
 		}
 	})
@@ -40,6 +40,9 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		return s, err
 	}
 	b.fillMembers(&s, n)
+	if err = b.fillStandbys(ctx, &s, n); err != nil {
+		return s, err
+	}
 	var outlook []site.Outlook
 	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
 	known := b.agent.Known()

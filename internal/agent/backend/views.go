@@ -251,7 +251,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
-	v.Saved, v.Move = savedView(t, n), moveView(t)
+	v.Saved, v.Move, v.Copies = savedView(t, n), moveView(t), copiesView(t, n)
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
@@ -341,7 +341,7 @@ func offerTable(
 	}
 	faults := make(map[grid.SiteID]int)
 	for _, m := range members {
-		faults[m.Site] = int(m.Fault)
+		faults[m.Site] = faultRow(m).Index
 		if m.Connected || now.Sub(m.LastSeen) < time.Minute {
 			table.Members++
 		}
@@ -399,7 +399,10 @@ func (b *Backend) Sites(ctx context.Context) ([]view.SiteRow, error) {
 		row := siteRow(m.Site, m.Name, m.Capability)
 		skew := m.Skew.Seconds()
 		row.Domain, row.Connected, row.LastSeen = b.cfg.P2P.Domain, m.Connected, view.At(m.LastSeen)
-		row.SkewSeconds, row.FaultIndex = &skew, int(m.Fault)
+		row.SkewSeconds = &skew
+		if faults := faultRow(m); !faults.IsEmpty() {
+			row.FaultIndex, row.Fault = faults.Index, &faults
+		}
 		row.Since, row.Ends = view.At(m.Since), m.Ends
 		if m.Connected {
 			z := 1 - m.UpHour

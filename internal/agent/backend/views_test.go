@@ -255,7 +255,7 @@ func TestOffersAreShown(t *testing.T) {
 		Behind: []index.Lag{{}, {Dimension: grid.Computation, Value: 2, Nearest: 1}, {}},
 	}
 	members := []broker.MemberState{
-		{Site: "s", Fault: 7, LastSeen: at(0)},
+		{Site: "s", Fault: broker.FaultState{Own: 7}, LastSeen: at(0)},
 		{Site: "r", LastSeen: at(41)}, // within a minute
 		{Site: "q", LastSeen: at(40)},
 		{Site: "p", LastSeen: at(0), Connected: true},

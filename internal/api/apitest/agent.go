@@ -452,6 +452,12 @@ func (a *Agent) Resume(context.Context) error {
 	return nil
 }
 
+// Recover implements api.Owner.
+func (a *Agent) Recover(context.Context, []grid.SiteID) error {
+	return fmt.Errorf("%w: this agent acts for your jobs; there is nothing to recover",
+		view.ErrConflict)
+}
+
 // Stop implements api.Owner.
 func (a *Agent) Stop(_ context.Context, now bool) error {
 	a.mu.Lock()

@@ -329,6 +329,15 @@ func (c *Client) Resume(ctx context.Context) error {
 	return err
 }
 
+// Recover goes on with the own jobs without their standbys, which are named and lost for good.
+func (c *Client) Recover(ctx context.Context, without []grid.SiteID) error {
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/recover"},
+		map[string][]grid.SiteID{"without": without},
+	)
+	return err
+}
+
 // Stop ends the agent, after its tasks or now.
 func (c *Client) Stop(ctx context.Context, now bool) error {
 	_, err := ask[nothing](

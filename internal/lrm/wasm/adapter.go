@@ -31,6 +31,9 @@ type Config struct {
 	CacheBytes int64
 	// Idle gives programs the processor only when nobody else wants it.
 	Idle bool
+	// Interpret runs programs by the interpreter also where there is a compiler, about 50 times
+	// slower. What they compute is the same.
+	Interpret bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts.
 	RecordPath string
 }
@@ -117,6 +120,9 @@ type job struct {
 	CacheDir    string
 	MemoryBytes int64
 	DiskBytes   int64
+	OutputBytes int64 // of each stream
+	Saves       bool  // states of a module of steps are saved
+	Interpret   bool
 }
 
 // Start implements lrm.Adapter.
@@ -133,6 +139,7 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		WorkDir:     at.WorkDir(),
 		CacheDir:    a.config.CacheDir,
 		MemoryBytes: limits.MemoryBytes, DiskBytes: limits.DiskBytes,
+		OutputBytes: limits.OutputBytes, Saves: lrm.CanSave(at.Task), Interpret: a.config.Interpret,
 	}
 	stdin, err := json.Marshal(work)
 	if err != nil {

@@ -61,7 +61,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	shared = dir
+	shared, wasm.TestDir = dir, dir
 	guest, err = lrmtest.BuildGuest(dir, "wasip1", "wasm")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"crypto/sha256"
-	"io"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -28,6 +27,9 @@ func (c *clock) advance(nanos int64) {
 	}
 }
 
+// unix is the wall clock's time in nanoseconds, which this reading does not advance.
+func (c *clock) unix() int64 { return clockStart + c.now }
+
 // nanotime reads the monotonic clock.
 func (c *clock) nanotime() int64 {
 	c.advance(clockTick)
@@ -49,6 +51,6 @@ func (c *clock) sleep(nanos int64) {
 
 // random is the guest's source of random numbers: the same in every attempt of a
 // task, another in each task.
-func random(task grid.TaskID) io.Reader {
+func random(task grid.TaskID) *rand.ChaCha8 {
 	return rand.NewChaCha8(sha256.Sum256([]byte("mrsmesh wasm random " + task.String())))
 }

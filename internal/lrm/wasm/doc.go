@@ -13,7 +13,11 @@
 //     sleep takes as long as asked, up to a minute a call.
 //   - random numbers seeded by the task's ID: the same in every attempt of a task,
 //     so that attempts can be compared, and different in each task of an array.
+//   - files with the times of that clock, and numbers that follow from their paths.
 //   - no network.
+//
+// A module that exports step, and no _start, is run step by step, and its state is saved between two
+// of them when one is wanted (ADR 0058).
 //
 // What keeps it in: WebAssembly itself; the file system of jail.go, which reaches
 // the host only through os.Root; and, as the second wall where the kernel has it,
@@ -26,10 +30,19 @@
 //
 //	adapter.go   Config, Adapter: what the agent asks
 //	runner.go    the runner's process: compile, run, how it ended
+//	steps.go     a module of steps, and how it goes on from a state
+//	keeper.go    when states of it are saved, and why not
+//	state.go     the form of a state, and what is wrong with one
+//	scratch.go   the files of the sandbox in a state
+//	printed.go   output streams in a state
+//	layout.go    what a module exports and declares; its hidden variables exposed
+//	opcodes.go   what its instructions do to state that cannot be captured
+//	binary.go    the binary format of modules
 //	cache.go     compiled modules on disk
 //	jail.go      the guest's file system: names resolved within it
 //	jailfile.go  its open files
 //	jaildir.go   its directories
+//	jailstat.go  what a guest is told of its files
 //	quota.go     bytes and files that it may write
 //	memory.go    the guest's memory, and its limit
 //	memory_*.go  memory reserved from this system

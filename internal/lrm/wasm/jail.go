@@ -30,7 +30,12 @@ type jail struct {
 	scratch *os.Root
 	binds   []bind
 	quota   *quota
+	clock   *clock
 	open    map[inode]*opened
+	times   map[inode]int64 // when the guest wrote what, by its own clock, in nanoseconds
+	handles int             // files and directories that the guest has open
+	root    rootState       // whether its root is open
+	hidden  string          // a name at the root that the guest does not see; empty: none
 }
 
 type bind struct {
@@ -39,6 +44,16 @@ type bind struct {
 	base string   // "." or the file's name in root
 	dir  bool
 }
+
+// rootState follows the descriptor of the root, with which every guest begins. The runtime opens
+// it itself, before the guest opens anything.
+type rootState uint8
+
+const (
+	rootUnused rootState = iota
+	rootOpen
+	rootClosed // by the guest, or at its end
+)
 
 // inode is a file's identity on the host.
 type inode struct{ dev, ino uint64 }
@@ -65,7 +80,10 @@ func newJail(scratch string, inputs []lrm.Bind, diskBytes int64) (*jail, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open scratch: %w", err)
 	}
-	j := &jail{scratch: root, quota: &quota{limit: diskBytes}, open: make(map[inode]*opened)}
+	j := &jail{
+		scratch: root, quota: &quota{limit: diskBytes}, clock: &clock{},
+		open: make(map[inode]*opened), times: make(map[inode]int64),
+	}
 	j.countState()
 	for _, in := range inputs {
 		b, err := openBind(in)
@@ -120,6 +138,9 @@ func (j *jail) resolve(p string) (place, experimentalsys.Errno) {
 		return place{}, experimentalsys.EINVAL
 	}
 	name := cleanName(p)
+	if j.hidden != "" && (name == j.hidden || strings.HasPrefix(name, j.hidden+"/")) {
+		return place{}, experimentalsys.EPERM // ENOENT would let it be made
+	}
 	at := place{path: name, root: j.scratch, name: name, mustDir: strings.HasSuffix(p, "/")}
 	longest := -1
 	for i, b := range j.binds {
@@ -185,11 +206,11 @@ func (j *jail) holdsBind(at place) bool {
 
 // Lstat implements experimentalsys.FS.
 func (j *jail) Lstat(p string) (sys.Stat_t, experimentalsys.Errno) {
-	_, info, no := j.look(p)
+	at, info, no := j.look(p)
 	if no != 0 {
 		return sys.Stat_t{}, no
 	}
-	return sys.NewStat_t(info), 0
+	return j.describe(at.path, info), 0
 }
 
 // Stat implements experimentalsys.FS.
@@ -251,7 +272,7 @@ func (j *jail) Rmdir(p string) experimentalsys.Errno {
 	if err := at.root.Remove(at.name); err != nil {
 		return j.failed(err)
 	}
-	j.quota.entries--
+	j.forget(info)
 	return 0
 }
 
@@ -336,7 +357,13 @@ func (j *jail) Utimens(p string, atim, mtim int64) experimentalsys.Errno {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return experimentalsys.ELOOP
 	}
-	return errno(at.root.Chtimes(at.name, fileTime(atim), fileTime(mtim)))
+	if err := at.root.Chtimes(at.name, fileTime(atim), fileTime(mtim)); err != nil {
+		return errno(err)
+	}
+	if mtim != experimentalsys.UTIME_OMIT {
+		j.times[identify(info)] = mtim
+	}
+	return 0
 }
 
 // fileTime is the time that os understands; its zero leaves a time as it is.
@@ -351,12 +378,14 @@ func fileTime(nanos int64) time.Time {
 func (j *jail) forget(info fs.FileInfo) {
 	j.quota.entries--
 	if info.IsDir() {
+		delete(j.times, identify(info))
 		return
 	}
 	if o := j.open[identify(info)]; o != nil {
 		o.removed = true
 		return
 	}
+	delete(j.times, identify(info))
 	j.quota.take(-info.Size())
 }
 

@@ -18,6 +18,19 @@ type dir struct {
 	at   place
 	list []experimentalsys.Dirent // nil = to be read
 	next int
+
+	isRoot bool // the guest begins with it
+	closed bool
+}
+
+func (j *jail) openDir(at place) *dir {
+	d := &dir{jail: j, at: at, isRoot: at.path == "." && j.root == rootUnused}
+	if d.isRoot {
+		j.root = rootOpen
+	} else {
+		j.handles++
+	}
+	return d
 }
 
 // Dev implements experimentalsys.File.
@@ -38,7 +51,7 @@ func (d *dir) Stat() (sys.Stat_t, experimentalsys.Errno) {
 	if no != 0 {
 		return sys.Stat_t{}, no
 	}
-	return sys.NewStat_t(info), 0
+	return d.jail.describe(d.at.path, info), 0
 }
 
 // Seek implements experimentalsys.File: only back to the start.
@@ -81,7 +94,17 @@ func (d *dir) Utimens(atim, mtim int64) experimentalsys.Errno {
 }
 
 // Close implements experimentalsys.File.
-func (d *dir) Close() experimentalsys.Errno { return 0 }
+func (d *dir) Close() experimentalsys.Errno {
+	switch {
+	case d.closed:
+	case d.isRoot:
+		d.jail.root = rootClosed
+	default:
+		d.jail.handles--
+	}
+	d.closed = true
+	return 0
+}
 
 // list is a directory's content with the binds that stand in it.
 func (j *jail) list(at place) ([]experimentalsys.Dirent, experimentalsys.Errno) {
@@ -100,16 +123,16 @@ func (j *jail) list(at place) ([]experimentalsys.Dirent, experimentalsys.Errno) 
 			continue
 		}
 		if info, err := b.root.Lstat(b.base); err == nil {
-			list = append(list, dirent(path.Base(b.name), info))
+			list = append(list, dirent(at.path, path.Base(b.name), info))
 		}
 	}
 	bound := list
 	for _, e := range entries {
 		hidden := slices.ContainsFunc(bound, func(d experimentalsys.Dirent) bool {
 			return d.Name == e.Name()
-		})
+		}) || at.path == "." && e.Name() == j.hidden
 		if info, err := e.Info(); err == nil && !hidden {
-			list = append(list, dirent(e.Name(), info))
+			list = append(list, dirent(at.path, e.Name(), info))
 		}
 	}
 	slices.SortFunc(list, func(a, b experimentalsys.Dirent) int {
@@ -118,9 +141,8 @@ func (j *jail) list(at place) ([]experimentalsys.Dirent, experimentalsys.Errno) 
 	return list, 0
 }
 
-func dirent(name string, info fs.FileInfo) experimentalsys.Dirent {
-	// Some C libraries take inode 0 for a deleted file.
+func dirent(in, name string, info fs.FileInfo) experimentalsys.Dirent {
 	return experimentalsys.Dirent{
-		Name: name, Type: info.Mode().Type(), Ino: max(sys.NewStat_t(info).Ino, 1),
+		Name: name, Type: info.Mode().Type(), Ino: inodeOf(path.Join(in, name)),
 	}
 }

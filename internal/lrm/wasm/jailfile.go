@@ -22,13 +22,17 @@ func (j *jail) OpenFile(
 	if no != 0 {
 		return nil, no
 	}
-	if no := refuse(at, info, flag); no != 0 {
+	if no = refuse(at, info, flag); no != 0 {
 		return nil, no
 	}
 	if info.IsDir() {
-		return &dir{jail: j, at: at}, 0
+		return j.openDir(at), 0
 	}
-	return j.openRegular(at, flag, 0)
+	f, no := j.openRegular(at, flag, 0)
+	if no != 0 {
+		return nil, no
+	}
+	return f, 0
 }
 
 // refuse says why what is there cannot be opened in that way, 0 if it can.
@@ -68,13 +72,15 @@ func (j *jail) create(
 	f, no := j.openRegular(at, flag, os.O_CREATE|os.O_EXCL)
 	if no != 0 {
 		j.quota.entries--
+		return nil, no
 	}
-	return f, no
+	f.wrote()
+	return f, 0
 }
 
 func (j *jail) openRegular(
 	at place, flag experimentalsys.Oflag, extra int,
-) (experimentalsys.File, experimentalsys.Errno) {
+) (*file, experimentalsys.Errno) {
 	mode := os.O_RDONLY
 	switch {
 	case flag&experimentalsys.O_RDWR != 0:
@@ -93,8 +99,9 @@ func (j *jail) openRegular(
 		opened.Close()
 		return nil, errno(err)
 	}
+	j.handles++
 	f := &file{
-		jail: j, file: opened, id: identify(info),
+		jail: j, file: opened, id: identify(info), path: at.path,
 		writable: mode != os.O_RDONLY, appends: flag&experimentalsys.O_APPEND != 0,
 	}
 	if !at.readOnly {
@@ -125,6 +132,7 @@ func (j *jail) letGo(id inode, size int64) {
 	}
 	delete(j.open, id)
 	if o.removed {
+		delete(j.times, id)
 		j.quota.take(-size)
 	}
 }
@@ -139,6 +147,7 @@ type file struct {
 	jail     *jail
 	file     *os.File
 	id       inode
+	path     string // by which it was opened
 	writable bool
 	appends  bool
 	counted  bool // in jail.open
@@ -146,10 +155,10 @@ type file struct {
 }
 
 // Dev implements experimentalsys.File.
-func (f *file) Dev() (uint64, experimentalsys.Errno) { return f.id.dev, 0 }
+func (f *file) Dev() (uint64, experimentalsys.Errno) { return device, 0 }
 
 // Ino implements experimentalsys.File.
-func (f *file) Ino() (sys.Inode, experimentalsys.Errno) { return f.id.ino, 0 }
+func (f *file) Ino() (sys.Inode, experimentalsys.Errno) { return inodeOf(f.path), 0 }
 
 // IsDir implements experimentalsys.File.
 func (f *file) IsDir() (bool, experimentalsys.Errno) { return false, 0 }
@@ -169,7 +178,7 @@ func (f *file) Stat() (sys.Stat_t, experimentalsys.Errno) {
 	if err != nil {
 		return sys.Stat_t{}, errno(err)
 	}
-	return sys.NewStat_t(info), 0
+	return f.jail.describe(f.path, info), 0
 }
 
 // Read implements experimentalsys.File.
@@ -250,6 +259,7 @@ func (f *file) Pwrite(buf []byte, off int64) (int, experimentalsys.Errno) {
 	if !f.jail.quota.take(grow) {
 		return 0, experimentalsys.EIO
 	}
+	f.wrote()
 	n, err := f.file.WriteAt(buf, off)
 	if err == nil {
 		return n, 0
@@ -279,7 +289,15 @@ func (f *file) Truncate(size int64) experimentalsys.Errno {
 		f.jail.quota.take(old - size)
 		return f.jail.failed(err)
 	}
+	f.wrote()
 	return 0
+}
+
+// wrote notes when the file was changed.
+func (f *file) wrote() {
+	if f.counted {
+		f.jail.times[f.id] = f.jail.clock.unix()
+	}
 }
 
 func (f *file) size() (int64, experimentalsys.Errno) {
@@ -302,6 +320,7 @@ func (f *file) Close() experimentalsys.Errno {
 		return 0
 	}
 	f.closed = true
+	f.jail.handles--
 	if f.counted {
 		size, _ := f.size()
 		f.jail.letGo(f.id, size)

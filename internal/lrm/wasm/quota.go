@@ -15,6 +15,9 @@ type quota struct {
 	used    int64 // bytes, by the sizes of the files
 	entries int   // files and directories
 
+	saved int64  // bytes of the saved state, which counts as long as nothing else needs the space
+	shed  func() // removes that; nil: there is none
+
 	denied   atomic.Bool // the guest was refused space it had not asked for
 	hostFull atomic.Bool // the host ran out of space before the quota did
 }
@@ -26,7 +29,17 @@ func (q *quota) take(n int64) bool {
 		return false
 	}
 	q.used += n
+	q.bound()
 	return true
+}
+
+// bound removes the saved state when it does not fit beside the guest's own files: what a guest
+// can write must not depend on when its states were saved.
+func (q *quota) bound() {
+	if q.saved > 0 && q.saved > q.limit-q.used {
+		q.saved = 0
+		q.shed()
+	}
 }
 
 // enter reserves one more file or directory.

@@ -2,10 +2,14 @@ package wasm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -68,10 +72,7 @@ func runJob(ctx context.Context, work job) supervise.Report {
 	if err := enclose(work); err != nil {
 		return failure("close sandbox", err)
 	}
-	g := &guest{
-		work: work, jail: jail, memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))},
-	}
-	return g.run(ctx, cache, module)
+	return newGuest(work, jail).run(ctx, cache, module)
 }
 
 // failure reports that the sandbox could not be made.
@@ -86,9 +87,21 @@ func failure(verb string, err error) supervise.Report {
 
 // guest is the one program that this process runs.
 type guest struct {
-	work   job
-	jail   *jail
-	memory *memory
+	work           job
+	jail           *jail
+	memory         *memory
+	random         *rand.ChaCha8
+	stdout, stderr io.Writer
+	variables      [][2]string
+	announce       func(preparing bool) error // to the supervisor
+}
+
+func newGuest(work job, jail *jail) *guest {
+	return &guest{
+		work: work, jail: jail, variables: work.Variables, random: random(work.Task.Original()),
+		memory: &memory{limit: uint64(min(max(work.MemoryBytes, 0), maxMemory))},
+		stdout: os.Stdout, stderr: os.Stderr, announce: supervise.WritePreparing,
+	}
 }
 
 func (g *guest) run(
@@ -102,26 +115,64 @@ func (g *guest) run(
 			})
 		}
 	}()
-	rt := wazero.NewRuntimeWithConfig(
-		ctx, wazero.NewRuntimeConfig().WithCompilationCache(cache).WithDebugInfoEnabled(false),
-	)
-	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
-	compiled, err := g.compile(ctx, rt, module)
+	p, err := g.prepare(ctx, cache, module)
 	if err != nil {
 		return compileFailure(err)
 	}
 	ctx = experimental.WithMemoryAllocator(ctx, g.memory)
-	instance, err := rt.InstantiateModule(ctx, compiled, g.config())
+	if p.plan.isStepped() {
+		return g.blame(newStepper(g, p).run(ctx))
+	}
+	instance, err := p.rt.InstantiateModule(ctx, p.compiled, g.config())
 	if err != nil {
 		return g.blame(linkFailure(err))
 	}
 	start := instance.ExportedFunction("_start")
 	if start == nil {
 		return supervise.Report{
-			Cause: grid.CauseBadWork, Text: "the module exports no _start: build a command, not a library",
+			Cause: grid.CauseBadWork,
+			Text: "the module exports neither _start nor step: build a command, " +
+				"or a module of steps",
 		}
 	}
 	return g.blame(call(ctx, start))
+}
+
+// program is a module that can be run.
+type program struct {
+	rt       wazero.Runtime
+	compiled wazero.CompiledModule
+	plan     *layout
+	globals  []exposed // that can be saved
+	digest   string    // sha256 of the module as it was submitted, in hex
+}
+
+// prepare compiles the module; one of steps with its global variables exposed, if they are saved.
+func (g *guest) prepare(
+	ctx context.Context, cache wazero.CompilationCache, module []byte,
+) (*program, error) {
+	plan, err := examine(module)
+	if err != nil {
+		plan = &layout{} // wazero says what is wrong
+	}
+	sum := sha256.Sum256(module)
+	p := &program{plan: plan, digest: hex.EncodeToString(sum[:])}
+	if plan.isStepped() && g.work.Saves && plan.problem() == "" {
+		module, p.globals = plan.expose(module)
+	}
+	p.rt = wazero.NewRuntimeWithConfig(ctx, g.engine().WithCompilationCache(cache))
+	wasi_snapshot_preview1.MustInstantiate(ctx, p.rt)
+	p.compiled, err = g.compile(ctx, p.rt, module)
+	return p, err
+}
+
+// engine runs the code.
+func (g *guest) engine() wazero.RuntimeConfig {
+	config := wazero.NewRuntimeConfig()
+	if g.work.Interpret {
+		config = wazero.NewRuntimeConfigInterpreter()
+	}
+	return config.WithDebugInfoEnabled(false)
 }
 
 // compileFailure tells a module that is wrong everywhere from a machine that could not keep
@@ -153,7 +204,7 @@ func (g *guest) compile(
 	told := make(chan struct{})
 	timer := time.AfterFunc(preparingAfter, func() {
 		defer close(told)
-		if err := supervise.WritePreparing(true); err != nil {
+		if err := g.announce(true); err != nil {
 			fmt.Fprintln(os.Stderr, "runner:", err)
 		}
 	})
@@ -162,7 +213,7 @@ func (g *guest) compile(
 	done()
 	if !timer.Stop() {
 		<-told // the one before the other
-		if wrong := supervise.WritePreparing(false); wrong != nil {
+		if wrong := g.announce(false); wrong != nil {
 			fmt.Fprintln(os.Stderr, "runner:", wrong)
 		}
 	}
@@ -170,16 +221,16 @@ func (g *guest) compile(
 }
 
 func (g *guest) config() wazero.ModuleConfig {
-	clock := &clock{}
+	clock := g.jail.clock
 	//nolint:forcetypeassert // as wazero documents it
 	files := wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(g.jail, "/")
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs(append([]string{moduleName}, g.work.Task.Args...)...).
-		WithStdin(strings.NewReader("")).WithStdout(os.Stdout).WithStderr(os.Stderr).
-		WithFSConfig(files).WithRandSource(random(g.work.Task.ID)).
+		WithStdin(strings.NewReader("")).WithStdout(g.stdout).WithStderr(g.stderr).
+		WithFSConfig(files).WithRandSource(g.random).
 		WithWalltime(clock.walltime, sys.ClockResolution(clockTick)).
 		WithNanotime(clock.nanotime, sys.ClockResolution(clockTick)).WithNanosleep(clock.sleep)
-	for _, v := range g.work.Variables {
+	for _, v := range g.variables {
 		config = config.WithEnv(v[0], v[1])
 	}
 	for _, e := range g.work.Task.Env {
@@ -198,15 +249,18 @@ func linkFailure(err error) supervise.Report {
 // call runs the program to its end.
 func call(ctx context.Context, start api.Function) supervise.Report {
 	_, err := start.Call(ctx)
-	var exit *sys.ExitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return supervise.Report{Cause: grid.CauseExited}
-	case errors.As(err, &exit):
-		return supervise.Report{Cause: grid.CauseExited, Code: int(exit.ExitCode())}
-	default:
-		return trap(err)
 	}
+	return endOf(err)
+}
+
+// endOf is the end of a program by the error of a call.
+func endOf(err error) supervise.Report {
+	if exit, is := errors.AsType[*sys.ExitError](err); is {
+		return supervise.Report{Cause: grid.CauseExited, Code: int(exit.ExitCode())}
+	}
+	return trap(err)
 }
 
 // trap is the end of a program that did what WebAssembly forbids.

@@ -86,6 +86,35 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A note may name several that are to be told; each is told of the attempt, and one that cannot be
+// a site spoils the note.
+func TestWhoElseIsTold(t *testing.T) {
+	var n Note
+	n.Attempt = attempt(1)
+	for i, to := range []grid.SiteID{"ann", "ben", "cid"} {
+		n = n.With(to, []string{fmt.Sprint("/ip4/127.0.0.1/tcp/", i+1)})
+	}
+	bad := n
+	bad.Also = []Listener{{To: "a/b"}}
+	notes, err := take(put(t, map[string][]byte{
+		"a": encoded(t, n), "b": encoded(t, bad),
+		"c": encoded(t, Note{Attempt: attempt(2), To: "ben"}),
+	}))
+	if err == nil || strings.Count(err.Error(), "read death note ") != 1 {
+		t.Errorf("errors %v, want one", err)
+	}
+	for i, to := range []grid.SiteID{"ann", "ben", "cid"} {
+		of := notes[to]
+		if len(of) == 0 || of[0].Attempt != n.Attempt || of[0].To != to || len(of[0].Also) != 0 ||
+			of[0].Addrs[0] != fmt.Sprint("/ip4/127.0.0.1/tcp/", i+1) {
+			t.Errorf("%s: %+v", to, of)
+		}
+	}
+	if len(notes) != 3 || len(notes["ben"]) != 2 {
+		t.Errorf("notes %+v", notes)
+	}
+}
+
 // The longest note is read, one more byte is too much.
 func TestTheLongestNote(t *testing.T) {
 	note := Note{Attempt: attempt(1), To: grid.SiteID(newHost(t).ID().String())}

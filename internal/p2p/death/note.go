@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -17,13 +18,32 @@ const (
 	MaxAddrs    = 16   // of one submitter
 )
 
-const maxNoteBytes = 16 << 10
+const maxNoteBytes = 64 << 10
 
 // Note says of one attempt whom to tell that it is dead.
 type Note struct {
 	Attempt grid.AttemptID `json:"attempt"`
-	To      grid.SiteID    `json:"to"`    // its submitter
-	Addrs   []string       `json:"addrs"` // multiaddrs of the submitter
+	To      grid.SiteID    `json:"to"`    // who acts as its submitter
+	Addrs   []string       `json:"addrs"` // multiaddrs of that
+	// Also are the others that may act for its owner. What tells, if it is of an earlier version,
+	// does not know them.
+	Also []Listener `json:"also,omitempty"`
+}
+
+// Listener is another one to be told.
+type Listener struct {
+	To    grid.SiteID `json:"to"`
+	Addrs []string    `json:"addrs"` // multiaddrs
+}
+
+// With is the note with one more that is to be told.
+func (n Note) With(to grid.SiteID, addrs []string) Note {
+	if n.To == "" {
+		n.To, n.Addrs = to, addrs
+		return n
+	}
+	n.Also = append(slices.Clip(n.Also), Listener{To: to, Addrs: addrs})
+	return n
 }
 
 // Encode writes the note as a file has it.
@@ -53,8 +73,11 @@ func take(dir string) (map[grid.SiteID][]Note, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if len(notes[n.To]) < MaxAttempts {
-			notes[n.To] = append(notes[n.To], n)
+		for _, l := range append([]Listener{{To: n.To, Addrs: n.Addrs}}, n.Also...) {
+			if len(notes[l.To]) < MaxAttempts {
+				one := Note{Attempt: n.Attempt, To: l.To, Addrs: l.Addrs}
+				notes[l.To] = append(notes[l.To], one)
+			}
 		}
 	}
 	return notes, errors.Join(errs...)
@@ -74,6 +97,9 @@ func readNote(path string) (n Note, err error) {
 	}
 	if err = json.Unmarshal(text, &n); err == nil {
 		err = errors.Join(n.Attempt.Validate(), n.To.Validate())
+		for _, l := range n.Also {
+			err = errors.Join(err, l.To.Validate())
+		}
 	}
 	if err != nil {
 		return n, fmt.Errorf("read death note %s: %w", path, err)

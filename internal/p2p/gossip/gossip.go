@@ -143,7 +143,7 @@ func (g *Topic) Hears(id peer.ID, message protocol.Message) bool {
 	return g.channelOf(message).reaches(id)
 }
 
-// channelOf is where a message is said.
+// channelOf is the topic on which a message is said.
 func (g *Topic) channelOf(message protocol.Message) *channel {
 	if _, is := message.(protocol.OnBehalf); is {
 		return &g.behalf

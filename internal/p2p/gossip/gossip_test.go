@@ -138,7 +138,7 @@ func gossiped(data []byte, from peer.ID) *pubsub.Message {
 	return on(protocol.Topic("lab"), data, from)
 }
 
-// on is what a peer passes on on a topic.
+// on makes a message that a peer passes on, on a topic.
 func on(topic string, data []byte, from peer.ID) *pubsub.Message {
 	return &pubsub.Message{Message: &pb.Message{Data: data, Topic: &topic}, ReceivedFrom: from}
 }

@@ -65,7 +65,7 @@ func (g *Topic) check(
 }
 
 // belongs reports whether the signer may say the message on the topic: submitters what is their
-// own on the one, and everybody what is said on behalf of an owner on the other. By which right
+// own on the one, and all members what is said on behalf of an owner on the other. By which right
 // they say it only those can tell who know the owner's group.
 func (g *Topic) belongs(message protocol.Message, signer grid.SiteID, topic string) bool {
 	site, ok := speaker(message)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -42,23 +43,26 @@ func TestFloorOfZeroIsTheLedgerInUse(t *testing.T) {
 			site := rapid.SampledFrom(sites).Draw(t, "site")
 			if rapid.Bool().Draw(t, "missed") {
 				l.Missed(site)
-				used.Missed(site, 1)
+				used.Missed(site, fault.Silent, time.Time{})
 			} else {
 				l.Succeeded(site)
-				used.Succeeded(site)
+				used.Succeeded(site, time.Time{})
 			}
 		}
 		var candidates []fault.Candidate
 		for _, site := range sites {
-			if l.Index(site) != used.Index(site) {
-				t.Errorf("index of %s is %d, in use %d", site, l.Index(site), used.Index(site))
+			index := used.Index(site, time.Time{})
+			if float64(l.Index(site)) != index {
+				t.Errorf("index of %s is %d, in use %v", site, l.Index(site), index)
 			}
 			distance := float64(rapid.IntRange(0, 2).Draw(t, "distance"))
-			candidates = append(candidates, fault.Candidate{Site: site, Distance: distance})
+			candidates = append(candidates, fault.Candidate{
+				Site: site, Index: index, Distance: distance,
+			})
 		}
 		excluded := rapid.SliceOf(rapid.SampledFrom(sites)).Draw(t, "excluded")
 		got, found := l.Least(candidates, excluded)
-		used.Rank(fault.OrderPaper, candidates)
+		fault.Rank(fault.OrderPaper, candidates)
 		want, some := fault.Least(candidates, func(site grid.SiteID) bool {
 			return slices.Contains(excluded, site)
 		})

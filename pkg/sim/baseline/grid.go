@@ -85,6 +85,11 @@ func (g Grid) transfer(bytes int64, from, to int) time.Duration {
 	return time.Duration(math.Ceil(min(seconds, longest.Seconds()) * float64(time.Second)))
 }
 
+// moving is the time for which a job's data move to and from a site that runs all of it.
+func (g Grid) moving(j Job, site int) time.Duration {
+	return g.transfer(j.In, j.Source, site) + g.transfer(j.Out, site, j.Home)
+}
+
 // hold reports whether sites together are large enough for a job that is cut.
 func hold(sites []grid.Resources, need grid.Resources) bool {
 	rest := need.MilliCPUs

@@ -30,6 +30,8 @@ type Policy struct {
 	// BestFit tries first the site that a job fills most, of those that have a place for the whole
 	// job now, and then those with the most that is free.
 	BestFit bool
+	// Near tries first the site between which and the job's source and home data move fastest.
+	Near bool
 	// Seed gives all chance.
 	Seed uint64
 
@@ -46,8 +48,8 @@ func (p Policy) validate(g Grid) error {
 	if p.Copies < 1 || p.Copies > len(g.Sites) {
 		return fmt.Errorf("%w: %d copies, want 1 to %d", argument.ErrInvalid, p.Copies, len(g.Sites))
 	}
-	if p.BestFit && (p.Random || p.Likely != nil) {
-		return fmt.Errorf("%w: best fit: want no other order of the sites beside it",
+	if (p.BestFit || p.Near) && (p.Random || p.Likely != nil) || p.BestFit && p.Near {
+		return fmt.Errorf("%w: best fit, near: want no other order of the sites beside it",
 			argument.ErrInvalid)
 	}
 	if p.Retry > RetryFirst || p.Retry != RetryNever && p.Copies > 1 {
@@ -57,13 +59,18 @@ func (p Policy) validate(g Grid) error {
 }
 
 // order lists the sites on which a job is tried.
-func (p Policy) order(g Grid, need grid.Resources, chance *rand.Rand) []int {
-	order := make([]int, len(g.Sites))
+func (p Policy) order(g Grid, j Job, chance *rand.Rand) []int {
+	need, order := j.Need, make([]int, len(g.Sites))
 	for i := range order {
 		order[i] = i
 	}
 	if p.Random {
 		chance.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+	}
+	if p.Near {
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Compare(g.moving(j, a), g.moving(j, b))
+		})
 	}
 	if !p.Split {
 		return slices.DeleteFunc(order, func(s int) bool { return !g.Sites[s].Fits(need) })

@@ -107,7 +107,7 @@ func newScheduler(g Grid, p Policy, jobs []Job) *scheduler {
 	}
 	chance := p.chance()
 	for _, j := range jobs {
-		order := p.order(g, j.Need, chance)
+		order := p.order(g, j, chance)
 		if p.Admit != nil && !p.Admit(j) {
 			order = nil
 		}

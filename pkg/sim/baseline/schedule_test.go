@@ -212,6 +212,26 @@ func TestBestFit(t *testing.T) {
 		row{0, 0, 1, 4, 0, 0, 1})
 }
 
+// The nearest site is the one to which the input comes, and from which the output goes home,
+// fastest; what has no place there goes to the next.
+func TestNearestToTheData(t *testing.T) {
+	g := near(4, 4, 4)
+	g.Bps[2][0], g.Bps[2][1], g.Bps[2][2] = 8, 80, 1
+	g.Bps[0][1], g.Bps[2][1], g.Bps[1][1] = 8000, 80, 800
+	j := job(0, 3, 100)
+	j.In, j.Out, j.Source, j.Home = 20, 1, 2, 1
+	runs := mustSchedule(t, g, Policy{Copies: 1, Split: true, Near: true}, j, j)
+	var took [3]int64
+	for _, r := range runs {
+		if took[r.Site] += r.Took.MilliCPUs / 1000; r.Job == 0 && r.Site != 1 {
+			t.Errorf("the first job runs at site %d, want 1", r.Site)
+		}
+	}
+	if took != [3]int64{2, 4, 0} {
+		t.Errorf("processors of the sites: %v, want 2, 4 and 0", took)
+	}
+}
+
 // A random order is drawn for each job, the same for the same seed.
 func TestRandomOrder(t *testing.T) {
 	g := near(8, 8, 8, 8)
@@ -256,6 +276,8 @@ func TestWhatMakesNoSense(t *testing.T) {
 		jobs   []Job
 	}{
 		"two orders":           {near(1), Policy{Copies: 1, BestFit: true, Random: true}, nil},
+		"best and near":        {near(1), Policy{Copies: 1, BestFit: true, Near: true}, nil},
+		"near and random":      {near(1), Policy{Copies: 1, Near: true, Random: true}, nil},
 		"copies tried again":   {near(1, 1), Policy{Copies: 2, Retry: RetryLast}, nil},
 		"an unknown retry":     {near(1), Policy{Copies: 1, Retry: 9}, nil},
 		"outages of others":    {failing(near(1, 1), nil), backfill(), nil},

@@ -13,6 +13,7 @@
 //	events.go   events to come
 //	save.go     when a job saves its state next
 //	place.go    the resource on which a job goes on
+//	share.go    whose jobs they are, and what submitters tell each other
 //	past.go     what is known of a resource
 //	age.go      ... and of how it ages
 //	measure.go  what came of it all

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
 
@@ -67,7 +68,7 @@ func TestPaperLeastFaultIndex(t *testing.T) {
 				Week: -1, Seconds: one.exposure / float64(one.failures), End: avail.EndCrash,
 			})
 		}
-		w.ledger.Missed(one.id, int64(4-i))
+		w.submitters[0].ledger.Put(one.id, fault.Record{Index: float64(4 - i)})
 	}
 	w.up = ups{failures: 100, exposure: 36e5}
 	t1 := w.tasks[0]
@@ -79,7 +80,7 @@ func TestPaperLeastFaultIndex(t *testing.T) {
 			t.Errorf("rule %d takes %s, want %s", place, got.id, w.resources[want].id)
 		}
 	}
-	w.ledger.Missed(w.resources[0].id, 100) // it stays up, and fails all the same
+	w.submitters[0].ledger.Put(w.resources[0].id, fault.Record{Index: 100}) // it fails and stays up
 	if w.policy.Place = PlaceRisk; w.place(t1) != w.resources[1] {
 		t.Errorf("a resource that fails without leaving is taken: %s", w.place(t1).id)
 	}

@@ -35,7 +35,7 @@ func (w *world) place(t *task) *resource {
 func (w *world) score(r *resource, t *task, all avail.Prior) float64 {
 	switch w.policy.Place {
 	case PlaceFIBR:
-		return float64(w.ledger.Index(r.id))
+		return w.index(r, t)
 	case PlaceRate:
 		return w.belief(r, all).Rate()
 	case PlaceAge:
@@ -43,7 +43,7 @@ func (w *world) score(r *resource, t *task, all avail.Prior) float64 {
 	case PlaceShape:
 		return 1 - w.shaped(r, all, t.left())
 	case PlaceRisk:
-		return fault.Risk(w.ledger.Index(r.id), 1-w.survival(r, all, t.left()))
+		return fault.Risk(w.index(r, t), 1-w.survival(r, all, t.left()))
 	default:
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
 	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
@@ -66,15 +67,16 @@ type world struct {
 	arrived   int     // tasks[:arrived] have been submitted
 	queue     []*task // that wait for a resource, those that have failed ahead of others
 	open      int     // tasks that have not ended
-	ledger    fault.Ledger
-	chance    *rand.Rand
-	events    events
-	now       float64
-	number    int   // of the last event
-	err       error // the first one
-	up        ups
-	ageing    ageing
-	best      []*resource // of place
+	// submitters count what fails; who they are makes no other difference.
+	submitters []*submitter
+	chance     *rand.Rand
+	events     events
+	now        float64
+	number     int   // of the last event
+	err        error // the first one
+	up         ups
+	ageing     ageing
+	best       []*resource // of place
 }
 
 // task is a job on its way.
@@ -95,7 +97,10 @@ type task struct {
 func (t *task) left() float64 { return t.Work - t.saved - t.unsaved }
 
 func newWorld(r Resources, j Jobs, p Policy, seed uint64) *world {
-	w := &world{jobs: j, policy: p, open: j.Count, chance: workload.Stream(seed, "places of jobs")}
+	w := &world{
+		jobs: j, policy: p, open: j.Count, chance: workload.Stream(seed, "places of jobs"),
+		submitters: submitters(p.Submitters),
+	}
 	for i, mean := range r.means(seed) {
 		name := fmt.Sprintf("resource %d", i)
 		one := &resource{
@@ -152,7 +157,7 @@ func (w *world) change(which int) {
 	w.up.enter(r.spell)
 	w.push(event{at: r.spell.To, kind: changed, which: which})
 	if t := r.task; t != nil {
-		w.ledger.Missed(r.id, 1)
+		w.by(t).ledger.Missed(r.id, fault.Silent, time.Time{})
 		w.leave(t)
 		t.Failures++
 		t.unsaved, t.number = 0, 0
@@ -208,7 +213,7 @@ func (w *world) work(t *task, delay float64) {
 func (w *world) proceed(t *task, kind kind) {
 	switch {
 	case kind == ended:
-		w.ledger.Succeeded(t.resource.id)
+		w.by(t).ledger.Succeeded(t.resource.id, time.Time{})
 		w.leave(t)
 		t.End = w.now
 		w.open--

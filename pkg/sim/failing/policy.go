@@ -53,9 +53,17 @@ type Policy struct {
 	Limit    float64 // alpha of SaveMFCA, the part of a job's work up to which its interval grows
 	Step     float64 // of SaveMFCA, by which its interval changes, as a multiple of Interval
 	Place    Place
+	// Submitters hand in the jobs in turn, each with a ledger of its own; 0 is 1. With Share they
+	// tell each other what they have counted. (fault.Weigh)
+	Submitters int
+	Share      bool
 }
 
 func (p Policy) validate(j Jobs) error {
+	if p.Submitters < 0 || p.Submitters > mostJobs {
+		return fmt.Errorf("%w: submitters: want 0 to %d, have %d",
+			argument.ErrInvalid, mostJobs, p.Submitters)
+	}
 	if p.Save > SaveMFCA || p.Place > PlaceRisk {
 		return fmt.Errorf("%w: no such rule", argument.ErrInvalid)
 	}

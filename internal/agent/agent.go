@@ -219,10 +219,11 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	close(a.ready) // from here on others may tell the machines something
 	a.watchHost()
 	a.watchDisk()
-	a.spawn(a.tryWalls)
-	a.spawn(a.remember)
-	a.spawn(a.followClock)
-	a.spawn(a.archive.run)
+	for _, lasting := range []func(){
+		a.tryWalls, a.remember, a.followClock, a.lookAfterGroups, a.archive.run,
+	} {
+		a.spawn(lasting)
+	}
 	a.tellBans()
 	return a, nil
 }
@@ -235,7 +236,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer end()
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
-	a.spawn(a.lookAfterGroups)
 	a.runGroups() //nolint:contextcheck // the agent's life, not the caller's
 	group.Go(func() error {
 		defer end()

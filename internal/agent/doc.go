@@ -18,13 +18,15 @@
 //	network.go   messages to and from the mesh, and effects that are carried out there
 //	heed.go      who acts for which owner: whom the site's machine heeds and answers
 //	heedpeers.go which owners are there: those for whom somebody acts
-//	groups.go    the groups that this agent has a part in, and what surrounds it
+//	groups.go    the groups that this agent has a part in
+//	around.go    what the machines were told of, for those that boot later
 //	group.go     the loop of one: its member of the group, its disk, the owner's broker
 //	group_machine.go a broker made, booted, thrown away, and what it wants carried out
 //	group_form.go    standbys found, certified, replaced
 //	group_wire.go    what members of groups say to each other
 //	group_lead.go    the lead handed over, and back to its owner
 //	group_content.go inputs, results and checkpoints kept by more than one member
+//	group_stock.go   how much is kept for another owner
 //	group_recover.go a group made anew without those that are lost for good
 //	group_view.go    groups as people see them
 //	work.go      attempts: start, lease, suspension, stop, what they left

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // What the tests of whole agents, which are seen through internal/agent/backend, need
@@ -25,4 +26,16 @@ func (a *Agent) AskForLog(
 	ctx context.Context, site grid.SiteID, attempt string,
 ) (io.ReadCloser, error) {
 	return a.remoteLog(ctx, site, logRequest{Attempt: attempt, Stream: "stdout"})
+}
+
+// Certificate is the newest of the group of the own jobs.
+func (a *Agent) Certificate(ctx context.Context) (encoded []byte) {
+	g := a.groups.of(a.Self())
+	_ = g.ask(ctx, func() { encoded = g.assembly.encoded })
+	return encoded
+}
+
+// HearNews is a certificate that another site shows.
+func (a *Agent) HearNews(from grid.SiteID, certificate []byte) {
+	a.heard(from, protocol.StandbyNews{Certificate: certificate})
 }

@@ -33,12 +33,14 @@ type group struct {
 	record  *store.Journal             // of that machine; nil: it has none
 	shown   shown                      // what people see while another one acts
 	first   bool                       // the machine that boots is the first one of this run
+	before  map[grid.JobID]bool        // own jobs of a state that was restored
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
+	missed  bool                       // inputs were dropped that a machine is to hear at its boot
 	full    bool                       // the group takes no more
 	saves   []standby.Save             // not on the disk yet
 	todo    []standby.Effect           // not carried out yet
 	busy    bool                       // todo is being carried out
-	writing bool                       // Saves are being brought to the disk
+	writing bool                       // Saves are just being brought to the disk
 	dropped map[step.TimerKey]struct{} // timers that an input of the batch has set anew
 
 	waitsSince time.Time // since when a command has waited for who acts
@@ -50,6 +52,8 @@ type group struct {
 
 	forming  forming
 	content  content
+	stock    stock // what is kept for another owner
+	keeping  int   // questions to keep something that are worked on
 	assembly assembly
 	parcels  parcels
 }
@@ -82,6 +86,16 @@ func (a *Agent) newGroup(m store.Member) (*group, error) {
 	g.loop = newLoop(m.Name, nil, nil, a.clock, a.log, nil)
 	g.perform, g.turn, g.starved = g.release, g.work, a.disk.starved
 	g.making = g.makeBroker
+	if !g.own() {
+		g.stock.most = a.cfg.Standbys.withDefaults().Data
+	}
+	facts, err := a.store.Load(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	if c, certified := certificateIn(facts); certified {
+		g.assemble(c) // a member that joins has no table of its own yet
+	}
 	return g, g.open(m.Stored)
 }
 
@@ -167,6 +181,7 @@ func (g *group) input(in step.Input) {
 	case g.acts() && !g.full:
 		g.think(in)
 	case !g.acts() && !g.alone() && !isCommand(in):
+		g.missed = true
 		g.a.reports.count("not_acting")
 	case len(g.waiting) < mostWaiting:
 		g.waiting = append(g.waiting, in)
@@ -189,11 +204,7 @@ func (g *group) think(in step.Input) {
 	now := g.clock.now()
 	wanted := g.machine.Step(now, in)
 	if g.record != nil {
-		if err := g.record.Record(now, in, wanted); err != nil && !g.unjournalled {
-			g.unjournalled = true // replay will end here; the facts are what matters
-			g.log.Error("the journal cannot be written; replay will miss what follows",
-				"machine", g.name, "error", err)
-		}
+		g.heedJournal(g.record.Record(now, in, wanted))
 	}
 	g.step(standby.Stepped{Term: g.term, Effects: wanted})
 }
@@ -274,8 +285,6 @@ func (g *group) write(ctx context.Context, all bool) error {
 	if g.writing { // a question is answered while the disk takes nothing
 		return nil
 	}
-	g.writing = true
-	defer func() { g.writing = false }()
 	for len(g.saves) > 0 {
 		saves := g.saves
 		urgent := all
@@ -287,7 +296,10 @@ func (g *group) write(ctx context.Context, all bool) error {
 		}
 		g.saves = nil
 		save := func() error { return g.store.SaveMember(g.name, saves) }
-		if err := g.remember(ctx, save); err != nil {
+		g.writing = true
+		err := g.remember(ctx, save)
+		g.writing = false
+		if err != nil {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}

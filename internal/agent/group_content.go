@@ -37,6 +37,8 @@ const (
 	keepWithin = 10 * time.Second // a Keep that is not answered by then is sent again
 	keepAgain  = 10 * time.Minute // a member that could not keep something is asked again
 	keepRounds = 16               // questions to one member at a time
+	// mostKeeping questions of other members are worked on at a time.
+	mostKeeping = 4 * keepRounds
 )
 
 func newContent() content {
@@ -57,8 +59,9 @@ func (g *group) pinTable() {
 	}
 	for _, id := range m.Jobs() {
 		for _, cid := range m.Data(id) {
-			if g.a.data.Has(cid) {
+			if ref, err := g.a.data.Stat(cid); err == nil {
 				g.content.held[id] = true
+				g.stock.take(id, cid, ref.Bytes)
 				g.a.pins.hold(jobOwner(id), cid)
 			}
 		}
@@ -327,45 +330,57 @@ func (g *group) onKeep(from grid.SiteID, m protocol.Keep) {
 	}
 	if m.Release {
 		g.a.pins.release(jobOwner(m.Job))
+		g.stock.release(m.Job)
 		delete(g.content.held, m.Job)
 		return
 	}
+	answer := protocol.Kept{Owner: g.owner, Number: m.Number}
+	if g.keeping >= mostKeeping {
+		answer.Problem = "too much is asked for at a time"
+		g.a.sendQuietly(from, answer)
+		return
+	}
+	g.keeping++
 	g.content.held[m.Job] = true
 	sources := append([]grid.SiteID{from}, g.others()...)
 	g.a.spawn(func() {
-		problem := g.keep(m, sources)
-		g.a.sendQuietly(from, protocol.Kept{Owner: g.owner, Number: m.Number, Problem: problem})
+		answer.Problem = g.keep(m, sources)
+		g.a.sendQuietly(from, answer)
+		g.soon(func() { g.keeping-- })
 	})
 }
 
 // keep fetches and pins data, within what this site keeps for an owner.
 func (g *group) keep(m protocol.Keep, sources []grid.SiteID) (problem string) {
-	limit := g.a.cfg.Standbys.withDefaults().Data
 	for _, cid := range m.CIDs {
-		if !g.a.data.Has(cid) {
-			if err := g.fetchWithin(cid, sources, limit); err != nil {
-				return short(err.Error())
-			}
+		if err := g.keepOne(m.Job, cid, sources); err != nil {
+			return short(err.Error())
 		}
 		g.a.pins.hold(jobOwner(m.Job), cid)
 	}
 	return ""
 }
 
-// fetchWithin fetches data unless it is more than this site keeps for another owner.
-func (g *group) fetchWithin(cid grid.CID, sources []grid.SiteID, limit int64) error {
+// keepOne fetches data that is not here, unless this site then keeps too much for another owner.
+func (g *group) keepOne(job grid.JobID, cid grid.CID, sources []grid.SiteID) error {
 	ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
 	defer cancel()
 	tooMuch := false
 	_, err := g.a.data.Fetch(ctx, cid, sources, func(done, total int64) {
-		if !g.own() && max(done, total) > limit {
+		if !g.stock.take(job, cid, max(done, total)) {
 			tooMuch = true
 			cancel()
 		}
 	})
+	if ref, wrong := g.a.data.Stat(cid); err == nil && wrong == nil {
+		tooMuch = !g.stock.take(job, cid, ref.Bytes) // it may have been here
+	}
+	if tooMuch || err != nil {
+		g.stock.drop(job, cid)
+	}
 	if tooMuch {
-		return fmt.Errorf("%w: more than the %s that this site keeps for another owner",
-			grid.ErrInvalid, grid.FormatBytes(limit))
+		return fmt.Errorf("%w: together more than the %s that this site keeps for another owner",
+			grid.ErrInvalid, grid.FormatBytes(g.stock.most))
 	}
 	return err
 }

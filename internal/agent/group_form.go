@@ -94,11 +94,12 @@ func groupFact(key string, value any) step.Fact {
 
 // noteMembers takes the certificate from the table if it is newer than what is known.
 func (g *group) noteMembers() {
-	var text []byte
-	if row := g.member.Row(broker.FactGroup, keyCertificate); row != nil {
-		_ = json.Unmarshal(row, &text) // as an acting submitter has written it
+	row := step.Fact{Kind: broker.FactGroup, Key: keyCertificate}
+	row.Value = g.member.Row(row.Kind, row.Key)
+	if row.Value == nil {
+		return
 	}
-	if c, err := protocol.DecodeCertificate(text); err == nil {
+	if c, certified := certificateIn([]step.Fact{row}); certified {
 		g.assemble(c)
 	}
 }

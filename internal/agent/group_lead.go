@@ -28,7 +28,11 @@ func (g *group) look() {
 		return
 	}
 	g.expireCommands()
+	if leader, _ := g.member.Leader(); !g.own() && g.siteOf(leader) == g.owner {
+		g.returnedAt = time.Time{} // the owner has taken it; the next time it is offered again
+	}
 	g.form()
+	g.admit()
 	g.giveBack()
 	g.content.look(g)
 }
@@ -61,6 +65,10 @@ func (g *group) whyIdle() error {
 		if site != g.owner && !g.a.around.has(site) {
 			missing = append(missing, site)
 		}
+	}
+	if len(missing) == 0 {
+		return fmt.Errorf("%w: this agent and its standbys agree on the one that does; try again",
+			errNotActing)
 	}
 	return fmt.Errorf("%w: a majority of this agent and its standbys is needed, and %v cannot be "+
 		"reached; wait for one of them, or submit recover --help", errNotActing, missing)

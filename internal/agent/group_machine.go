@@ -87,7 +87,7 @@ func (g *group) boot(e standby.Boot) {
 	}
 	typed, machine, config := g.making()
 	if err := machine.Restore(e.Facts); err != nil {
-		g.a.leave(fmt.Errorf("facts of the %s machine: %w", g.name, err))
+		g.unreadable(fmt.Errorf("facts of the %s machine: %w", g.name, err))
 		return
 	}
 	text, err := json.Marshal(config)
@@ -96,11 +96,8 @@ func (g *group) boot(e standby.Boot) {
 			Build: g.a.cfg.Version, Machine: g.name, Seed: g.a.cfg.Seed, Term: e.Term, Config: text,
 		})
 	}
-	if err != nil {
-		g.log.Error("the journal cannot be written; replay will miss what follows",
-			"machine", g.name, "error", err)
-	}
 	g.machine, g.term, g.unjournalled = machine, e.Term, false
+	g.heedJournal(err)
 	g.show(typed)
 	if !g.alone() {
 		g.log.Info("this agent acts for the jobs of an owner",
@@ -112,11 +109,15 @@ func (g *group) boot(e standby.Boot) {
 		Restored: g.first && g.own() && g.store.Restored(),
 		Clock:    g.a.clock.continuous(g.a.bootID),
 	})
-	if !g.first || !g.alone() { // else all of it waits
+	if g.missed { // else all of it waits
+		g.missed = false
 		g.tellSurroundings()
 	}
 	if g.first {
 		g.first = false
+		if g.own() && g.store.Restored() {
+			g.noteBefore(typed)
+		}
 		if g.own() {
 			g.a.ownSubmissions()
 			g.a.trustState()
@@ -125,6 +126,30 @@ func (g *group) boot(e standby.Boot) {
 	g.form()
 	g.content.boot(g)
 	g.thinkOn()
+}
+
+// unreadable ends this agent, if the facts are its own, else its part in the group: another owner's
+// facts, which may be wrong on purpose or of a later version, are not to end anything else here.
+func (g *group) unreadable(err error) {
+	if g.own() {
+		g.a.leave(err)
+		return
+	}
+	g.log.Error("another owner's jobs cannot be taken up", "owner", string(g.owner), "error", err)
+	g.a.reports.count("group_unreadable")
+	g.a.sendQuietly(g.owner, protocol.StandbyAnswer{Reason: short(err.Error())})
+	g.a.spawn(func() { g.a.dismiss(g, "its facts cannot be read here") })
+}
+
+// noteBefore notes the jobs of a state that was restored. If a group has them, they are its.
+func (g *group) noteBefore(m *broker.Machine) {
+	if m == nil {
+		return // a test's own
+	}
+	g.before = make(map[grid.JobID]bool)
+	for _, id := range m.Jobs() {
+		g.before[id] = true
+	}
 }
 
 // tellSurroundings tells a machine that boots what others of this agent were told one by one.
@@ -153,7 +178,7 @@ func (g *group) discard(e standby.Discard) {
 		}
 	}
 	g.machine, g.record, g.term, g.full = nil, nil, 0, false
-	g.waiting, g.shown = nil, shown{}
+	g.waiting, g.shown, g.missed = nil, shown{}, true
 	g.content.discard(g)
 	if g.own() {
 		g.a.commands.fail(fmt.Errorf("%w: %s", view.ErrBusy, e.Why+

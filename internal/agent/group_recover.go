@@ -38,8 +38,7 @@ func (g *group) recover(without []grid.SiteID) error {
 		return err
 	}
 	var table step.Facts
-	text, _ := g.member.Table()
-	facts, err := step.DecodeFacts(text)
+	facts, err := g.rescued()
 	if err != nil {
 		return err
 	}
@@ -51,8 +50,27 @@ func (g *group) recover(without []grid.SiteID) error {
 	id := newMemberID()
 	return g.begin(store.Member{
 		Name: g.name, ID: id, Owner: g.owner,
-		Stored: standby.Founded(term+recoveredBy, table.All(), id),
+		Stored: standby.Founded(
+			max(term, g.store.Incarnation())+recoveredBy, table.All(), id,
+		),
 	})
+}
+
+// rescued are the facts with which the owner goes on: all in the log, or what a lost log has left.
+func (g *group) rescued() ([]step.Fact, error) {
+	if err := g.write(g.a.ctx, true); err != nil {
+		return nil, err
+	}
+	members, err := g.store.Members()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if m.Name == g.name && !m.Stored.Fresh {
+			return m.Stored.Whole(), nil
+		}
+	}
+	return g.store.Load(g.name)
 }
 
 // mayRecover wants that nobody acts, and that all are named who are given up.
@@ -63,7 +81,7 @@ func (g *group) mayRecover(without []grid.SiteID) error {
 	case g.acts() || g.alone():
 		return fmt.Errorf("%w: this agent acts for your jobs; there is nothing to recover",
 			view.ErrConflict)
-	case g.member.Members().Voters == nil:
+	case len(g.others()) == 0:
 		return fmt.Errorf("%w: this agent has lost what it knew of your jobs; "+
 			"only a standby has it", view.ErrConflict)
 	case leader != 0 && g.a.around.has(acting):

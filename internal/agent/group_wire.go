@@ -145,8 +145,8 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 		return standby.MemberID(m.ID) == g.id
 	})
 	switch {
-	case g.own() && !names:
-		g.rejoin(from, c)
+	case g.own() && !names && (newer || g.joins()):
+		g.rejoin(from, c) // an old certificate that somebody shows again changes nothing
 	case !newer:
 	case !names:
 		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
@@ -154,30 +154,46 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 		g.assemble(c)
 	default:
 		g.assemble(c)
-		g.admit(c)
+		g.admit()
 	}
 }
 
 // admit lets the owner back into its group under another number, where this agent acts: it has
-// lost its log, and the certificate says so with its key.
-func (g *group) admit(c protocol.Certificate) {
-	if !g.acts() || g.own() {
+// lost its log, and the certificate says so with its key. It is asked again with each tick, since
+// the certificate may have come before this agent acted.
+func (g *group) admit() {
+	conf := g.member.Members()
+	if !g.acts() || g.own() || len(conf.Outgoing) > 0 {
 		return
 	}
-	conf := g.member.Members()
-	var voters []standby.MemberID
-	for _, m := range c.Members {
-		id := standby.MemberID(m.ID)
-		if m.Site != g.owner && slices.Contains(conf.Voters, id) ||
-			m.Site == g.owner && !slices.Contains(conf.Voters, id) {
-			voters = append(voters, id)
+	if target := g.target(); target != nil {
+		if !slices.Equal(target, conf.Voters) {
+			g.step(standby.Change{Voters: target})
 		}
+		return // the owner ends it with its next certificate
 	}
-	if slices.Equal(voters, conf.Voters) {
+	voters, comes := g.withOwner(conf)
+	if !comes {
 		return
 	}
 	g.persist(func() { g.step(standby.Change{Voters: voters}) },
-		groupFact(keyCertificate, c.Encode()), groupFact(keyTarget, voters))
+		groupFact(keyCertificate, g.assembly.encoded), groupFact(keyTarget, voters))
+}
+
+// withOwner has the voters with the owner's new number in place of the old one; comes says that
+// there is one.
+func (g *group) withOwner(conf standby.Conf) (voters []standby.MemberID, comes bool) {
+	for _, m := range g.assembly.certificate.Members {
+		id := standby.MemberID(m.ID)
+		votes := slices.Contains(conf.Voters, id)
+		if m.Site == g.owner {
+			comes = comes || !votes
+		}
+		if votes == (m.Site != g.owner) {
+			voters = append(voters, id)
+		}
+	}
+	return voters, comes
 }
 
 // standByFor answers an owner who asks for a standby.
@@ -243,10 +259,18 @@ func (a *Agent) dismiss(g *group, why string) {
 	}
 }
 
+// joins reports whether this member waits to be sent the table.
+func (g *group) joins() bool { return len(g.member.Members().Voters) == 0 }
+
+// hasNewJobs reports whether this agent has jobs that no group of an earlier life can have.
+func (g *group) hasNewJobs() bool {
+	return slices.ContainsFunc(g.seen().Jobs(), func(id grid.JobID) bool { return !g.before[id] })
+}
+
 // rejoin makes the owner's agent a new member of its group, whose log it has lost: with its disk,
 // or because it was restored from a backup.
 func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
-	if g.acts() && len(g.seen().Jobs()) > 0 {
+	if g.acts() && g.hasNewJobs() {
 		g.a.reports.count("rejoin_waits") // asked again when the standby says so again
 		g.log.Warn("standbys have jobs of an earlier life of this site; they are taken up when "+
 			"those that were submitted here since have ended", "standby", string(to))
@@ -254,8 +278,7 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	}
 	g.a.groups.turn.Lock()
 	defer g.a.groups.turn.Unlock()
-	joins := g.member.Members().Voters == nil // it has asked before
-	if !joins {
+	if !g.joins() { // else it has asked before
 		if g.acts() {
 			g.discard(standby.Discard{
 				Term: g.term, Why: "the jobs of an earlier life are taken up",

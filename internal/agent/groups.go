@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/standby"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -107,7 +110,9 @@ func (a *Agent) openGroups() error {
 	return nil
 }
 
-// foundGroup puts the group of the own jobs on the disk.
+// foundGroup puts the group of the own jobs on the disk. Facts in which others are certified have
+// lost their log, as when they were made anew from the journals: others may act, so that this
+// agent joins them, or waits for its owner's word (Recover).
 func (a *Agent) foundGroup() (store.Member, error) {
 	facts, err := a.store.Load(brokerName)
 	if err != nil {
@@ -118,7 +123,23 @@ func (a *Agent) foundGroup() (store.Member, error) {
 		Name: brokerName, ID: id, Owner: a.mesh.Self(),
 		Stored: standby.Founded(a.store.Incarnation()-1, facts, id),
 	}
+	if c, certified := certificateIn(facts); certified && len(c.Sites()) > 1 {
+		a.log.Warn("the log of the own jobs is lost: this agent acts when a standby has told it all")
+		m.Stored = standby.Joining()
+	}
 	return m, a.store.Enlist(m)
+}
+
+// certificateIn finds the certificate among facts.
+func certificateIn(facts []step.Fact) (protocol.Certificate, bool) {
+	var encoded []byte
+	for _, f := range facts {
+		if f.Kind == broker.FactGroup && f.Key == keyCertificate {
+			_ = json.Unmarshal(f.Value, &encoded) // as an acting submitter has written it
+		}
+	}
+	c, err := protocol.DecodeCertificate(encoded)
+	return c, err == nil
 }
 
 // afterRestore makes a member anew whose log is older than what it has said: the directory was
@@ -166,8 +187,11 @@ func (a *Agent) runGroup(g *group) {
 	a.spawn(func() {
 		defer end()
 		if err := g.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			a.log.Error("a group has ended", "owner", string(g.owner), "error", err)
+			a.log.Error("a group has ended; it is taken up again at the next start",
+				"owner", string(g.owner), "error", err)
+			a.reports.count("group_ended")
 		}
+		a.groups.remove(g)
 	})
 }
 
@@ -199,95 +223,4 @@ func (a *Agent) tellBrokers(in step.Input) {
 			g.tell(in)
 		}
 	}
-}
-
-// around holds what the machines were told of this site's surroundings, for those that boot later.
-// It is safe for concurrent use.
-type around struct {
-	mu       sync.Mutex
-	peers    map[grid.SiteID]step.PeerSeen          // guarded by mu
-	links    map[grid.SiteID]step.BandwidthMeasured // guarded by mu
-	bans     *step.BansChanged                      // guarded by mu
-	space    *step.SpaceChanged                     // guarded by mu
-	capacity *step.CapacityChanged                  // guarded by mu
-}
-
-func (r *around) note(in step.Input) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.peers == nil {
-		r.peers = make(map[grid.SiteID]step.PeerSeen)
-		r.links = make(map[grid.SiteID]step.BandwidthMeasured)
-	}
-	switch in := in.(type) {
-	case step.PeerSeen:
-		r.peers[in.Site] = in
-	case step.PeerGone:
-		delete(r.peers, in.Site)
-		delete(r.links, in.Site)
-	case step.BandwidthMeasured:
-		r.links[in.Peer] = in
-	case step.BansChanged:
-		r.bans = &in
-	case step.SpaceChanged:
-		r.space = &in
-	case step.CapacityChanged:
-		r.capacity = &in
-	}
-}
-
-// all lists it in an order in which a machine can take it.
-func (r *around) all() (inputs []step.Input) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bans != nil {
-		inputs = append(inputs, *r.bans)
-	}
-	if r.space != nil {
-		inputs = append(inputs, *r.space)
-	}
-	if r.capacity != nil {
-		inputs = append(inputs, *r.capacity)
-	}
-	for _, site := range slices.Sorted(maps.Keys(r.peers)) {
-		inputs = append(inputs, r.peers[site])
-		if link, measured := r.links[site]; measured {
-			inputs = append(inputs, link)
-		}
-	}
-	return inputs
-}
-
-// peer has what a connected site says of itself.
-func (r *around) peer(site grid.SiteID) (step.PeerSeen, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p, connected := r.peers[site]
-	return p, connected
-}
-
-func (r *around) has(site grid.SiteID) bool {
-	_, connected := r.peer(site)
-	return connected
-}
-
-// sites lists those that are connected, in an order of each owner's own.
-func (r *around) sites(owner grid.SiteID) []grid.SiteID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sites := slices.Collect(maps.Keys(r.peers))
-	rank := make(map[grid.SiteID]uint64, len(sites))
-	for _, site := range sites {
-		rank[site] = step.NewRand(0, "standby/"+string(owner)+"/"+string(site), 0).Uint64()
-	}
-	slices.SortFunc(sites, func(a, b grid.SiteID) int {
-		switch {
-		case rank[a] < rank[b]:
-			return -1
-		case rank[a] > rank[b]:
-			return 1
-		}
-		return 0
-	})
-	return sites
 }

@@ -220,11 +220,7 @@ func (l *loop) work(ctx context.Context, batch []task) error {
 		}
 		now := l.clock.now()
 		wanted := l.machine.Step(now, t.input)
-		if err := l.journal.Record(now, t.input, wanted); err != nil && !l.unjournalled {
-			l.unjournalled = true // replay will end here; the facts are what matters
-			l.log.Error("the journal cannot be written; replay will miss what follows",
-				"machine", l.name, "error", err)
-		}
+		l.heedJournal(l.journal.Record(now, t.input, wanted))
 		for _, e := range wanted {
 			switch e := e.(type) {
 			case step.Persist:
@@ -250,6 +246,16 @@ func (l *loop) work(ctx context.Context, batch []task) error {
 		q()
 	}
 	return nil
+}
+
+// heedJournal says once that the journal could not be written: replay will end there, and the facts
+// are what matters.
+func (l *loop) heedJournal(err error) {
+	if err != nil && !l.unjournalled {
+		l.unjournalled = true
+		l.log.Error("the journal cannot be written; replay will miss what follows",
+			"machine", l.name, "error", err)
+	}
 }
 
 func (l *loop) carryOut(e step.Effect) {

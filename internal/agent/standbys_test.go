@@ -3,12 +3,13 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/store"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -88,16 +89,7 @@ func (n *node) output(t *testing.T, task view.TaskView) string {
 	if len(task.Outputs) != 1 {
 		t.Fatalf("task = %+v", task)
 	}
-	_, body, err := n.GetData(t.Context(), task.Outputs[0].CID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	text, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return n.text(t, task.Outputs[0].CID)
 }
 
 // The owner's agent dies while its job runs; the job goes on, neither moved nor lost, ends while
@@ -252,4 +244,78 @@ func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
 	})
 	again := owner.submit(t, owner.job(t, "exit=0"))
 	owner.await(t, again, view.PhaseDone)
+}
+
+// The log of the own jobs is lost and their facts are not, as after a repair from the journals:
+// the agent does not act beside its standbys. It joins them, or, when they are lost too, waits for
+// its owner's word.
+func TestFactsWithoutTheirLogDoNotAct(t *testing.T) {
+	for _, alive := range []bool{true, false} {
+		nodes := grouped(t, 4)
+		owner := nodes[0]
+		id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
+		owner.await(t, id, view.PhaseRunning)
+		standbys := standbysOf(t, nodes, owner.Self())
+		owner.die(t)
+		loseLog(t, owner.cfg.StateDir)
+		others := nodes[1:]
+		var lost []grid.SiteID
+		if !alive {
+			for _, n := range standbys {
+				lost = append(lost, n.Self())
+				n.die(t)
+			}
+			others = slices.DeleteFunc(slices.Clone(others), func(n *node) bool {
+				return slices.Contains(standbys, n)
+			})
+		}
+		back := start(t, owner.cfg, others...)
+		if group := back.standing(t, owner.Self()); group.Here {
+			t.Errorf("it acts by itself: %+v", group)
+		}
+		if !alive {
+			if err := back.Backend.Recover(t.Context(), lost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		agent.Eventually(t, "the owner's agent acts", func() bool {
+			return back.standing(t, owner.Self()).Here
+		})
+		back.await(t, id, view.PhaseDone)
+	}
+}
+
+// loseLog takes the logs of groups out of the facts of an agent that does not run.
+func loseLog(t *testing.T, dir string) {
+	t.Helper()
+	disk, err := store.Open(dir, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = errors.Join(disk.Dismiss("broker", true), disk.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A certificate of a group that is no more, which somebody shows again, changes nothing for its
+// owner.
+func TestAnOldCertificateChangesNothing(t *testing.T) {
+	nodes := grouped(t, 4)
+	owner := nodes[0]
+	old := owner.Certificate(t.Context())
+	owner.die(t)
+	alone := owner.cfg
+	alone.Standbys.Count = 0
+	back := start(t, alone, nodes[1:]...)
+	agent.Eventually(t, "nobody stands by any more", func() bool {
+		own := back.standing(t, owner.Self())
+		return own.Here && len(own.Members) == 1 && !own.Changing
+	})
+	before := back.standing(t, owner.Self())
+	back.HearNews(nodes[3].Self(), old)
+	id := back.submit(t, back.job(t, "exit=0"))
+	back.await(t, id, view.PhaseDone)
+	if after := back.standing(t, owner.Self()); !after.Here || after.Term != before.Term {
+		t.Errorf("after an old certificate the group is %+v, before %+v", after, before)
+	}
 }

@@ -86,6 +86,7 @@ func (r *reader) readDir(dir string) error {
 	if len(runs) == 0 {
 		return ErrNoJournals
 	}
+	runs = ofOwner(runs)
 	self, name, err := ownerOf(runs)
 	if err != nil {
 		return err
@@ -111,6 +112,14 @@ func (r *reader) readDir(dir string) error {
 
 // brokerMachine is the name of the submitter's machine in a journal's header.
 const brokerMachine = "broker"
+
+// ofOwner leaves out the journals of other owners' machines, which an agent has run as a standby:
+// what came of them is in the journals of the sites.
+func ofOwner(runs []store.Run) []store.Run {
+	return slices.DeleteFunc(slices.Clone(runs), func(run store.Run) bool {
+		return run.Machine != siteMachine && run.Machine != brokerMachine
+	})
+}
 
 // ownerOf finds whose journals these are.
 func ownerOf(runs []store.Run) (self grid.SiteID, name string, err error) {

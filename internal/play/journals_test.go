@@ -102,7 +102,9 @@ func anna(t *testing.T) string {
 
 func TestReadJournals(t *testing.T) {
 	ben := agentDir(t, `{"Self":"siteB"}`, []heardOf{
-		{"site", 4, step.Pause{}}, {"site", 12, step.Resume{}},
+		{"site", 4, step.Pause{}},
+		{"site", 12, step.Resume{}},
+		{"standbyabc", 5, step.OwnerBusy{}}, // another owner's, of no interest here
 	})
 	rec, notes, err := ReadJournals([]string{anna(t), ben}, newEcho)
 	if err != nil || len(notes) > 0 {

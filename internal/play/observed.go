@@ -100,7 +100,7 @@ func (o *Observed) addSite(dir string) (begin time.Time, err error) {
 	if s.runs, err = store.Runs(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return begin, err
 	}
-	if len(s.runs) == 0 {
+	if s.runs = ofOwner(s.runs); len(s.runs) == 0 {
 		return begin, ErrNoJournals
 	}
 	if s.id, s.name, err = ownerOf(s.runs); err != nil {

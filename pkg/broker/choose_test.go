@@ -295,7 +295,8 @@ func TestAPlacedJobKeepsTheNearestOffers(t *testing.T) {
 	}
 	placed := b.pass(time.Second)
 	to, awards := sent[protocol.Award](placed)
-	if want := []grid.SiteID{far[1], far[0]}; !slices.Equal(slices.Sorted(slices.Values(to)), want) {
+	want := []grid.SiteID{far[1], far[0]}
+	if !slices.Equal(slices.Sorted(slices.Values(to)), want) {
 		t.Fatalf("awarded to %v, want %v", to, want)
 	}
 	var kept []grid.SiteID

@@ -106,7 +106,8 @@ func (r *run) saveTask(j *job, index uint32) {
 	f := taskFact{
 		Phase: t.phase, Token: t.token, Site: t.site, Distance: t.distance,
 		AwardedMS: r.wallMS(t.awardedAt), Line: t.line,
-		Silent: t.silent, Blamed: t.blamed, Failures: t.failures, Reruns: t.reruns, Exit: t.exit, Failed: t.failed,
+		Silent: t.silent, Blamed: t.blamed, Failures: t.failures, Reruns: t.reruns, Exit: t.exit,
+		Failed:   t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(), Saved: r.savedFacts(&t.savings),
 		Move:     t.moving.fact(),

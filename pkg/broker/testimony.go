@@ -112,8 +112,8 @@ func (p *peers) onTestifyTimer() {
 	}
 }
 
-// testimonyFor lists what was counted here of all members but this site and the one that is told: the
-// worst ones, if they are too many.
+// testimonyFor lists what was counted here of all members but this site and the one that is told:
+// the worst ones, if they are too many.
 func (p *peers) testimonyFor(to grid.SiteID) []protocol.Statement {
 	var said []protocol.Statement
 	for _, id := range p.faults.Sites() {

@@ -286,3 +286,30 @@ func TestEntriesComeBack(t *testing.T) {
 		t.Errorf("another kind: %v", err)
 	}
 }
+
+// An owner who goes on without the others has all that is in the log, committed or not, and
+// nothing of a machine that had lost its term.
+func TestTheWholeTableHasTheLog(t *testing.T) {
+	row := func(key string) step.Fact {
+		return step.Fact{Kind: "task/1", Key: key, Value: []byte(`1`)}
+	}
+	disk := Founded(6, []step.Fact{row("founded")}, 1, 2, 3)
+	entry := func(index, term, machine uint64, key string) Entry {
+		b := batch{term: machine, number: 1, facts: []step.Fact{row(key)}}
+		return Entry{Position: Position{Index: index, Term: term}, Data: b.encode()}
+	}
+	disk.Entries = []Entry{
+		{Position: Position{Index: 2, Term: 7}}, // raft's own
+		entry(3, 7, 7, "committed"), entry(4, 7, 7, "open"), entry(5, 8, 7, "late"),
+	}
+	var keys []string
+	for _, f := range disk.Whole() {
+		keys = append(keys, f.Key)
+	}
+	if want := []string{"committed", "founded", "open"}; !slices.Equal(keys, want) {
+		t.Errorf("the whole table has %v, want %v", keys, want)
+	}
+	if n := len(disk.Table.All()); n != 1 {
+		t.Errorf("the table itself has %d rows now", n)
+	}
+}

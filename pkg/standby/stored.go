@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -106,6 +108,27 @@ func (s *Stored) append(entries []Entry) {
 		return
 	}
 	s.Entries = append(s.Entries[:entries[0].Index-s.Base.Index-1], entries...)
+}
+
+// Whole is the table with all entries of the log in it, committed or not: all that this member has
+// ever promised is there, for it was on its disk first. It is for an owner who goes on without the
+// others (rule 16).
+func (s *Stored) Whole() []step.Fact {
+	var whole step.Facts
+	for _, f := range s.Table.All() {
+		whole.Apply(f)
+	}
+	for _, e := range s.Entries {
+		if e.Index <= s.Applied || pb.EntryType(e.Kind) != pb.EntryNormal || len(e.Data) == 0 {
+			continue
+		}
+		if b, err := decodeBatch(e.Data); err == nil && b.term == e.Term {
+			for _, f := range b.facts {
+				whole.Apply(f)
+			}
+		}
+	}
+	return whole.All()
 }
 
 // last is the index of the newest entry.

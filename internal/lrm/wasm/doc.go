@@ -16,8 +16,8 @@
 //   - files with the times of that clock, and numbers that follow from their paths.
 //   - no network.
 //
-// A module that exports step, and no _start, is run step by step, and its state is saved between two
-// of them when one is wanted (ADR 0058).
+// A module that exports step, and no _start, is run step by step, and its state is saved between
+// two of them when one is wanted (ADR 0058).
 //
 // What keeps it in: WebAssembly itself; the file system of jail.go, which reaches
 // the host only through os.Root; and, as the second wall where the kernel has it,

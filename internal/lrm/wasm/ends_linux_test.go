@@ -96,11 +96,13 @@ func TestHowModulesEnd(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"returns":   {module("", returns), grid.CauseExited, 0, ""},
-		"exits":     {exits(), grid.CauseExited, 3, ""},
-		"traps":     {module("", traps), grid.CauseSignal, 6, "trap: wasm error: unreachable"},
-		"is none":   {[]byte("\x00asm"), grid.CauseBadWork, 0, "the module does not compile: "},
-		"library":   {library, grid.CauseBadWork, 0, "the module exports neither _start nor step: "},
+		"returns": {module("", returns), grid.CauseExited, 0, ""},
+		"exits":   {exits(), grid.CauseExited, 3, ""},
+		"traps":   {module("", traps), grid.CauseSignal, 6, "trap: wasm error: unreachable"},
+		"is none": {[]byte("\x00asm"), grid.CauseBadWork, 0, "the module does not compile: "},
+		"library": {
+			library, grid.CauseBadWork, 0, "the module exports neither _start nor step: ",
+		},
 		"is greedy": {greedy(), grid.CauseMemory, 6, "wanted more than its 2.0 KiB of memory; trap: "},
 		"no link": {
 			bytes.Replace(exits(), []byte("proc_exit"), []byte("proc_none"), 1), grid.CauseBadWork, 0,

@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/standby"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Another owner's facts that cannot be read, be it on purpose, end the part in that group and
+// nothing else.
+func TestAnotherOwnersFactsEndNothingElse(t *testing.T) {
+	b := newBenchOf(t, plans(t, 2)[1])
+	const owner = grid.SiteID("12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7")
+	wrong := []step.Fact{{Kind: "nonsense/9", Key: "a", Value: []byte(`1`)}}
+	m := store.Member{
+		Name: b.groupName(owner), ID: 7, Owner: owner, Stored: standby.Founded(0, wrong, 7),
+	}
+	if err := b.Agent.store.Enlist(m); err != nil {
+		t.Fatal(err)
+	}
+	g, err := b.newGroup(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.groups.add(g)
+	b.runGroup(g)
+	eventually(t, "the part in the group has ended", func() bool {
+		members, err := b.Agent.store.Members()
+		return err == nil && len(members) == 1 && b.groups.of(owner) == nil
+	})
+	if b.Known().Counters["group_unreadable"] != 1 {
+		t.Errorf("counted %v", b.Known().Counters)
+	}
+	if err := b.broker.ask(t.Context(), func() {}); err != nil {
+		t.Errorf("the agent's own broker: %v", err)
+	}
+}

@@ -106,6 +106,7 @@ type Agent struct {
 	ctx   context.Context //nolint:containedctx // the agent's life, which its own goroutines share
 	leave context.CancelCauseFunc
 	group sync.WaitGroup
+	runs  sync.Mutex // held while Run lasts
 
 	store    *store.Store
 	past     *history.Recorder
@@ -231,6 +232,8 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 // Run lets the site live until the context ends or its owner stops it, and
 // returns nil in both cases.
 func (a *Agent) Run(ctx context.Context) error {
+	a.runs.Lock()
+	defer a.runs.Unlock()
 	group, ctx := errgroup.WithContext(ctx)
 	live, end := context.WithCancel(ctx)
 	defer end()
@@ -287,8 +290,7 @@ func (a *Agent) ownSubmissions() {
 }
 
 // Close ends everything, jobs that still run included; their submitters move
-// them. Run must have returned. It is safe on an agent that New returned with an
-// error.
+// them. It waits for Run, and is safe on an agent that New returned with an error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {
@@ -304,6 +306,8 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	a.runs.Lock()
+	defer a.runs.Unlock()
 	errs = append(errs, a.flushGroups())
 	if a.past != nil {
 		errs = append(errs, a.past.Close(a.reading()))

@@ -108,7 +108,10 @@ func (m *Machine) closeRound(j *job) {
 		m.near.learn(&j.req, j.offersOf(r), r.drawn, r.sample)
 	}
 	if p, is := m.probes[j.id]; is {
-		m.endProbe(p)
+		m.herald.endProbe(p)
+		if p.seeks != "" {
+			m.moves.found(p)
+		}
 		return
 	}
 	if !m.peers.admits(j) {

@@ -23,6 +23,12 @@ type counterFact struct {
 	Jobs uint64 `json:"jobs"`
 }
 
+// countJob counts a job or a probe, whose ID follows from the number.
+func (r *run) countJob() {
+	r.counter++
+	r.persist(factCounter, "jobs", counterFact{Jobs: r.counter})
+}
+
 // The keys of factGrants.
 const (
 	grantsLongest = "longest" // the longest promise that has no note of its own

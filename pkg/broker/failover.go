@@ -212,7 +212,7 @@ func (m *Machine) takeUp(j *job, index uint32) {
 	t.move(grid.PhaseRunning)
 	t.countOn(m.now)
 	t.silence = silence{}
-	m.resumeMove(j, index)
+	m.moves.resume(j, index)
 	if j.traits.promise && t.startedAt.IsZero() {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard
 	}

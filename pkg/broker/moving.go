@@ -59,8 +59,17 @@ const (
 	stopWithin = 30 * time.Second // an attempt that is not ended by then is fenced off
 )
 
-// onMoveTasks begins to move tasks of a job, as its user wants it.
-func (m *Machine) onMoveTasks(in step.MoveTasks) {
+// moves follows the tasks that move.
+type moves struct {
+	*run
+	enquiries
+	peers  *peers
+	herald herald
+	rights rights
+}
+
+// onTasks begins to move tasks of a job, as its user wants it.
+func (m moves) onTasks(in step.MoveTasks) {
 	reply := step.Reply{Command: in.Command, Job: in.Job}
 	j, known := m.jobs.all[in.Job]
 	switch {
@@ -73,12 +82,12 @@ func (m *Machine) onMoveTasks(in step.MoveTasks) {
 	case j.traits.promise:
 		reply.Err = step.ErrPromised
 	default:
-		reply.Err = m.moveEach(j, in)
+		reply.Err = m.each(j, in)
 	}
 	m.out.Emit(reply)
 }
 
-func (m *Machine) moveEach(j *job, in step.MoveTasks) error {
+func (m moves) each(j *job, in step.MoveTasks) error {
 	for _, i := range in.Tasks {
 		if i >= uint32(len(j.tasks)) {
 			return step.ErrNoTask
@@ -93,12 +102,12 @@ func (m *Machine) moveEach(j *job, in step.MoveTasks) error {
 	begun := false
 	for _, i := range indexes {
 		t := &j.tasks[i]
-		if !m.canMove(j, t) {
+		if !m.can(j, t) {
 			continue
 		}
 		begun = true
 		if t.moving.stage == moveNone {
-			m.beginMove(j, i, moving{anew: in.Anew})
+			m.begin(j, i, moving{anew: in.Anew})
 			continue
 		}
 		t.moving.why, t.moving.anew = grid.ReasonNone, t.moving.anew || in.Anew
@@ -111,13 +120,13 @@ func (m *Machine) moveEach(j *job, in step.MoveTasks) error {
 	return nil
 }
 
-// canMove reports whether a task has an attempt at one site that has accepted it.
-func (m *Machine) canMove(j *job, t *task) bool {
+// can reports whether a task has an attempt at one site that has accepted it.
+func (m moves) can(j *job, t *task) bool {
 	return t.active() && t.phase != grid.PhaseAwarded && !t.queued() && !t.over &&
 		!m.isAstray(t) && !j.isPresumed(m.now) && !j.traits.promise && !j.traits.whole && j.of == 0
 }
 
-func (m *Machine) beginMove(j *job, index uint32, mv moving) {
+func (m moves) begin(j *job, index uint32, mv moving) {
 	t := &j.tasks[index]
 	mv.stage = moveSeeking
 	t.moving = mv
@@ -129,9 +138,9 @@ func (m *Machine) beginMove(j *job, index uint32, mv moving) {
 
 // onMovable hears that a site had rather not go on with an attempt, or has changed its mind, or
 // what it answers when it is asked for a last checkpoint.
-func (m *Machine) onMovable(from grid.SiteID, msg protocol.Movable) {
+func (m moves) onMovable(from grid.SiteID, msg protocol.Movable) {
 	j, t := m.jobs.current(from, msg.Attempt)
-	if t == nil || !m.canMove(j, t) {
+	if t == nil || !m.can(j, t) {
 		return
 	}
 	index, mv := msg.Attempt.Task.Index, &t.moving
@@ -147,24 +156,24 @@ func (m *Machine) onMovable(from grid.SiteID, msg protocol.Movable) {
 		m.mayStop(j, index)
 	case mv.stage == moveNone && msg.Reason != grid.ReasonNone &&
 		(len(t.counted) > 0 || msg.Saves || !msg.Begun):
-		m.beginMove(j, index, moving{why: msg.Reason})
+		m.begin(j, index, moving{why: msg.Reason})
 		m.seek(j)
 	}
 }
 
 // askLast asks a task's site for a last checkpoint, now that another site offers.
-func (m *Machine) askLast(j *job, index uint32) {
+func (m moves) askLast(j *job, index uint32) {
 	mv := &j.tasks[index].moving
 	mv.stage, mv.heard, mv.by = moveSaving, false, m.now.Add(saveWithin)
 	if m.cfg.NoLastSave {
-		m.stopToMove(j, index)
+		m.stop(j, index)
 		return
 	}
-	m.sendMove(j, index, moveRepeat)
+	m.send(j, index, moveRepeat)
 }
 
-// sendMove tells a task's site what is next, and that again after a while.
-func (m *Machine) sendMove(j *job, index uint32, again time.Duration) {
+// send tells a task's site what is next, and that again after a while.
+func (m moves) send(j *job, index uint32, again time.Duration) {
 	t, id := &j.tasks[index], j.attempt(index)
 	m.out.Send(t.site, protocol.Move{Attempt: id, Stop: t.moving.stage == moveStopping})
 	m.setTimer(timerMove, id.String(), m.now.Add(again))
@@ -173,28 +182,28 @@ func (m *Machine) sendMove(j *job, index uint32, again time.Duration) {
 // mayStop ends an attempt that is to move when its last checkpoint counts, or none is to be
 // expected: a frozen program saves nothing, and what it has saved before counts. One that has
 // saved in an earlier attempt will in this one.
-func (m *Machine) mayStop(j *job, index uint32) {
+func (m moves) mayStop(j *job, index uint32) {
 	t := &j.tasks[index]
 	mv, saved := &t.moving, len(t.counted) > 0
 	switch {
 	case mv.stage != moveSaving || !mv.heard || mv.next > t.latest():
 	case !mv.begun || mv.anew || saved && (mv.saves || t.phase == grid.PhaseFrozen):
-		m.stopToMove(j, index)
+		m.stop(j, index)
 	case !saved:
 		m.stays(j, index, grid.ReasonCannotSave, noteAnew)
 	}
 }
 
-// stopToMove lets a task's site end the attempt. The task is awarded again when it has.
-func (m *Machine) stopToMove(j *job, index uint32) {
+// stop lets a task's site end the attempt. The task is awarded again when it has.
+func (m moves) stop(j *job, index uint32) {
 	mv := &j.tasks[index].moving
 	mv.stage, mv.by = moveStopping, m.now.Add(stopWithin)
 	m.saveTask(j, index)
-	m.sendMove(j, index, moveRepeat)
+	m.send(j, index, moveRepeat)
 }
 
 // stays ends a move that came to nothing: the attempt goes on where it is.
-func (m *Machine) stays(j *job, index uint32, why grid.Reason, note string) {
+func (m moves) stays(j *job, index uint32, why grid.Reason, note string) {
 	t := &j.tasks[index]
 	t.moving = moving{stays: why, note: note}
 	m.stopTimer(timerMove, j.attempt(index).String())
@@ -204,8 +213,8 @@ func (m *Machine) stays(j *job, index uint32, why grid.Reason, note string) {
 	})
 }
 
-// onMoveTimer repeats what a site was told for a move, or gives a stage of it up.
-func (m *Machine) onMoveTimer(id grid.AttemptID) {
+// onTimer repeats what a site was told for a move, or gives a stage of it up.
+func (m moves) onTimer(id grid.AttemptID) {
 	j, t := m.jobs.task(id.Task)
 	if t == nil || t.token != id.Token || !t.active() {
 		return
@@ -219,16 +228,16 @@ func (m *Machine) onMoveTimer(id grid.AttemptID) {
 	case stage == moveSaving && late:
 		m.stays(j, index, grid.ReasonCannotSave, noteUnread)
 	case stage == moveSaving && t.moving.heard:
-		m.sendMove(j, index, moveLook)
+		m.send(j, index, moveLook)
 	case stage == moveStopping && late:
 		m.rights.fence(t.site, []grid.AttemptID{m.overdue(j, id)})
 	case stage != moveNone:
-		m.sendMove(j, index, moveRepeat)
+		m.send(j, index, moveRepeat)
 	}
 }
 
-// savedToMove looks whether a checkpoint that counts is the last one of an attempt that is to move.
-func (m *Machine) savedToMove(id grid.AttemptID) {
+// saved looks whether a checkpoint that counts is the last one of an attempt that is to move.
+func (m moves) saved(id grid.AttemptID) {
 	if j, t := m.jobs.task(id.Task); t != nil && t.token == id.Token && t.active() {
 		m.mayStop(j, id.Task.Index)
 	}
@@ -272,8 +281,8 @@ func because(why grid.Reason) string {
 	return ": " + why.String()
 }
 
-// resumeMove begins a move again, after a restart of this machine or a silence of the site.
-func (m *Machine) resumeMove(j *job, index uint32) {
+// resume begins a move again, after a restart of this machine or a silence of the site.
+func (m moves) resume(j *job, index uint32) {
 	t := &j.tasks[index]
 	if t.moving.stage == moveNone {
 		return

@@ -42,7 +42,7 @@ func (b *bench) told(site grid.SiteID, want protocol.Move) {
 // faultOf is the fault index of a site.
 func (b *bench) faultOf(site grid.SiteID) float64 { return b.m.peers.faults.Index(site, b.now) }
 
-// saying is what a site answers of the first attempt of a job.
+// saying returns the answer of a site about the first attempt of a job.
 func saying(id grid.JobID, next uint64) protocol.Movable {
 	return protocol.Movable{Attempt: attemptOf(id, 0, 1), Saves: true, Begun: true, Next: next}
 }
@@ -85,7 +85,7 @@ func TestTheWayOfAMove(t *testing.T) {
 	s, _ := b.m.Job(id)
 	try := s.Tasks[0].Tries[0]
 	if try.Outcome != "moved" || b.faultOf("a") != 0 || b.m.jobs.all[id].tasks[0].losses != 0 {
-		t.Errorf("%+v, fault %d", try, b.faultOf("a"))
+		t.Errorf("%+v, fault %g", try, b.faultOf("a"))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // seek asks for offers for the tasks of a job that are to move and are not asked for yet, unless
 // that is under way: then those that have come meanwhile are asked for after it.
-func (m *Machine) seek(j *job) {
+func (m moves) seek(j *job) {
 	if j.sought {
 		return
 	}
@@ -20,7 +20,7 @@ func (m *Machine) seek(j *job) {
 	for i := range j.tasks {
 		switch t := &j.tasks[i]; {
 		case t.moving.stage != moveSeeking || !t.active() || len(tasks) == maxPlaced:
-		case m.canMove(j, t):
+		case m.can(j, t):
 			tasks = append(tasks, uint32(i))
 		default: // not now
 			m.setTimer(timerMove, j.attempt(uint32(i)).String(), m.now.Add(moveLook))
@@ -35,8 +35,7 @@ func (m *Machine) seek(j *job) {
 		}
 		return
 	}
-	m.counter++
-	m.persist(factCounter, "jobs", counterFact{Jobs: m.counter})
+	m.countJob()
 	p := &probe{job: m.scoutOf(j, tasks), seeks: j.id, tasks: tasks}
 	m.probes.makeRoom(m.run)
 	m.probes[p.id] = p
@@ -45,7 +44,7 @@ func (m *Machine) seek(j *job) {
 }
 
 // scoutOf is a job of some tasks of another one, as far as sites have to know it to make offers.
-func (m *Machine) scoutOf(j *job, tasks []uint32) *job {
+func (m moves) scoutOf(j *job, tasks []uint32) *job {
 	spec := j.spec
 	spec.Count, spec.Items, spec.After = uint32(len(tasks)), nil, nil
 	if len(j.spec.Items) > 0 {
@@ -63,23 +62,13 @@ func (m *Machine) scoutOf(j *job, tasks []uint32) *job {
 	return scout
 }
 
-// endProbe does what the answers to a probe are good for.
-func (m *Machine) endProbe(p *probe) {
-	if p.seeks == "" {
-		m.herald.endProbe(p)
-		return
-	}
-	m.found(p)
-}
-
 // found goes on with tasks for which all sites were asked: with as many as others offer to take.
-func (m *Machine) found(p *probe) {
-	standing := desk{m, p.job}.standing()
+func (m moves) found(p *probe) {
+	standing := m.peers.standing(p.job)
 	note := ""
 	if refused := func(a Answer) bool { return a.Offer == nil }; p.hasAnswer(refused) {
 		note = p.refusal()
 	}
-	m.herald.endProbe(p)
 	j, known := m.jobs.all[p.seeks]
 	if !known {
 		return
@@ -87,7 +76,7 @@ func (m *Machine) found(p *probe) {
 	j.sought = false
 	for _, i := range p.tasks {
 		t := &j.tasks[i]
-		if t.moving.stage != moveSeeking || !m.canMove(j, t) {
+		if t.moving.stage != moveSeeking || !m.can(j, t) {
 			continue
 		}
 		at := slices.IndexFunc(standing, func(c *candidate) bool {

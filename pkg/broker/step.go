@@ -24,7 +24,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	case step.CancelJob:
 		m.onCancel(in)
 	case step.MoveTasks:
-		m.onMoveTasks(in)
+		m.moves.onTasks(in)
 	case step.ForgetJob:
 		m.onForget(in)
 	case step.Archived:
@@ -47,7 +47,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onCollected(in)
 	case step.Pulled:
 		m.takings.onPulled(in)
-		m.savedToMove(in.Attempt)
+		m.moves.saved(in.Attempt)
 	case step.SpaceChanged:
 		m.onSpace(in)
 
@@ -77,9 +77,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.onProgress(from, msg)
 		case protocol.Checkpointed:
 			m.takings.onCheckpointed(from, msg)
-			m.savedToMove(msg.Attempt)
+			m.moves.saved(msg.Attempt)
 		case protocol.Movable:
-			m.onMovable(from, msg)
+			m.moves.onMovable(from, msg)
 		case protocol.Testimony:
 			m.peers.onTestimony(from, msg)
 		case protocol.Exited:
@@ -120,7 +120,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case timerCollect:
 			withAttempt(id, m.onCollectTimer)
 		case timerMove:
-			withAttempt(id, m.onMoveTimer)
+			withAttempt(id, m.moves.onTimer)
 		}
 
 	default: // the other inputs are the site machine's

@@ -142,10 +142,6 @@ func (m *Machine) Submitted(id grid.JobID) (time.Time, bool) {
 	return m.onWall(j.submitted), true
 }
 
-// Bound lists the jobs that were submitted to run inside a reservation, in the order
-// of their submission, ended ones included.
-func (m *Machine) Bound(reservation grid.JobID) []grid.JobID { return m.jobs.boundTo(reservation) }
-
 // Members lists the other sites that were seen within a week, ascending.
 func (m *Machine) Members() []MemberState { return m.peers.states() }
 

@@ -113,7 +113,8 @@ func methods() []method {
 		}, "POST /jobs/" + odd + "/cancel", 204, "", nil},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return only(c.Migrate(ctx, "a/b", view.MoveRequest{Tasks: []uint32{3}, Restart: true}))
+				move := view.MoveRequest{Tasks: []uint32{3}, Restart: true}
+				return only(c.Migrate(ctx, "a/b", move))
 			}, "POST /jobs/" + odd + `/migrate application/json {"tasks":[3],"restart":true}`,
 			202, "", nil,
 		},

@@ -129,6 +129,8 @@ func moveOutcome(before, t view.TaskView, looks int) (text string, went, settled
 		return text, false, t.Phase == view.PhaseRunning
 	case stays:
 		return t.ID + " on " + from + " " + t.Move.Line(), false, true
+	case t.Site == "": // it has left, and no other site has it yet
+		return "", false, false
 	default:
 		return t.ID + " stays on " + from, false, t.Move == nil && looks >= settledLooks
 	}

@@ -186,7 +186,7 @@ func (p *simulation) cancel(name string) {
 	}
 }
 
-// migrate moves the running tasks of all jobs of a submission. A refusal is an answer: nothing may run.
+// migrate moves the running tasks of all jobs of a submission. A refusal is an answer.
 func (p *simulation) migrate(name string) {
 	for _, i := range p.names[name] {
 		if p.w.Move(p.jobs[i].by, p.jobs[i].id, true) == nil {

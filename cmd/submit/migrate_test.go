@@ -24,15 +24,15 @@ func TestMoveOutcome(t *testing.T) {
 		want          string // of what is said when it is settled
 		went, settled bool
 	}{
-		"asked just now":         {at(4, "a", view.PhaseRunning), 0, "", false, false},
-		"its state is awaited":   {moving, 100, "", false, false},
-		"it has left":            {at(4, "", view.PhaseWaiting), 100, "", false, false},
-		"another site was told":  {at(5, "b", view.PhaseAwarded), 9, "", true, false},
-		"runs elsewhere":         {at(5, "b", view.PhaseRunning), 9, "moved from a to b", true, true},
-		"back where it was":      {at(5, "a", view.PhaseRunning), 9, "goes on at a again", false, true},
-		"nobody offers":          {stays, 1, "no other site offers", false, true},
-		"its move is not shown":  {at(4, "a", view.PhaseRunning), 5, "stays on a", false, true},
-		"it has ended meanwhile": {at(4, "a", view.PhaseDone), 0, "has ended on a", true, true},
+		"asked just now":    {at(4, "a", view.PhaseRunning), 0, "", false, false},
+		"its state is due":  {moving, 100, "", false, false},
+		"it has left":       {at(4, "", view.PhaseWaiting), 100, "", false, false},
+		"another is told":   {at(5, "b", view.PhaseAwarded), 9, "", true, false},
+		"runs elsewhere":    {at(5, "b", view.PhaseRunning), 9, "moved from a to b", true, true},
+		"back where it was": {at(5, "a", view.PhaseRunning), 9, "goes on at a again", false, true},
+		"nobody offers":     {stays, 1, "no other site offers", false, true},
+		"nothing is shown":  {at(4, "a", view.PhaseRunning), 5, "stays on a", false, true},
+		"it has ended":      {at(4, "a", view.PhaseDone), 0, "has ended on a", true, true},
 	} {
 		text, went, settled := moveOutcome(before, c.task, c.looks)
 		if settled != c.settled || settled && (went != c.went || !strings.Contains(text, c.want)) {

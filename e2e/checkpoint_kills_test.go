@@ -66,7 +66,7 @@ func TestAKilledJobGoesOnSoon(t *testing.T) {
 func (m *mesh) endWithState(t *testing.T, signal syscall.Signal) (took, lost time.Duration) {
 	t.Helper()
 	flags := []string{"--checkpoint", fmt.Sprint("every ", saveEvery), "--memory", "256MiB"}
-	id := m.begin(t, flags, fmt.Sprint("ballast=", stateMiB), "chain=1000000")
+	id := m.begin(t, flags, fmt.Sprint("heavy=", stateMiB), "chain=1000000")
 	victim := m.holder(t, id)
 	other := m.sites[1]
 	if victim == other {

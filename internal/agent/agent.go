@@ -209,12 +209,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.openGroups(); err != nil {
 		return a, err
 	}
-	boot := step.Boot{
-		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
-		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
-	}
-	a.site.tell(boot)
-	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.bootSite()
 	a.learn()
 	a.watchOwner()
 	close(a.ready) // from here on others may tell the machines something
@@ -227,6 +222,15 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	}
 	a.tellBans()
 	return a, nil
+}
+
+// bootSite tells the site's machine first of all what it begins with.
+func (a *Agent) bootSite() {
+	a.site.tell(step.Boot{
+		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
+		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
+	})
+	a.site.tell(step.HeldChanged{Added: a.heldNow()})
 }
 
 // Run lets the site live until the context ends or its owner stops it, and

@@ -50,9 +50,9 @@ func do(verb, value string) error {
 			return err
 		}
 		return os.WriteFile(to, text, 0o644)
-	case "ballast": // MiB that each state of chain has besides
+	case "heavy": // the state of chain takes so many MiB more
 		n, err := strconv.Atoi(value)
-		ballast = n << 20
+		heavy = n << 20
 		return err
 	case "chain": // a number that takes a while, and goes on from a saved state
 		n, err := strconv.ParseUint(value, 10, 64)
@@ -66,12 +66,11 @@ func do(verb, value string) error {
 	return nil
 }
 
+// heavy bytes are added to each state of chain, which then says how far it is, too.
+var heavy int
+
 // turns is how often each step of chain multiplies: some milliseconds.
 const turns = 1 << 22
-
-// ballast is how many bytes a state has besides step and number; with some, chain says how far it
-// is.
-var ballast int
 
 // chain multiplies in N steps and prints the result, and on stderr where it began, with which
 // number. Its state says how far it is, and the number there.
@@ -118,10 +117,10 @@ func saved(dir string) (at, value uint64, err error) {
 	return at, value, err
 }
 
-// filler is the ballast of a state: other bytes in each of them.
+// filler has the bytes that are added to a state: others in each of them.
 func filler(seed uint64) []byte {
-	text := make([]byte, 0, ballast)
-	for len(text) < ballast {
+	text := make([]byte, 0, heavy)
+	for len(text) < heavy {
 		seed ^= seed << 13
 		seed ^= seed >> 7
 		seed ^= seed << 17
@@ -132,7 +131,7 @@ func filler(seed uint64) []byte {
 
 // save writes the state if one is wanted.
 func save(dir string, at, value, n uint64) error {
-	if ballast > 0 {
+	if heavy > 0 {
 		os.Stderr.WriteString("at " + strconv.FormatUint(at, 10) + "\n")
 	}
 	if _, err := os.Stat(dir + "/wanted"); dir == "" || err != nil {

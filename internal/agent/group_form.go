@@ -201,30 +201,35 @@ func (g *group) setTarget(voters []standby.MemberID) {
 // wish compares the voters with what the owner wants, while nothing is under way.
 func (g *group) wish(conf standby.Conf) {
 	g.forming.since = time.Time{}
-	stay := g.staying(conf)
-	if g.a.cfg.Standbys.Count == 0 {
+	stay := []standby.MemberID{g.id}
+	if g.a.cfg.Standbys.Count > 0 {
+		stay = g.wanted(conf)
+	}
+	if len(stay) <= g.a.cfg.Standbys.Count {
+		g.askOthers(conf)
+		if !g.unwilling(conf) {
+			return // two voters are worse than one, and a silent one may come back
+		}
+		g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
+			"bytes", g.member.TableBytes())
 		stay = []standby.MemberID{g.id}
-	} else {
-		for site, id := range g.forming.answers {
-			wanted := len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id)
-			if wanted && g.a.around.has(site) {
-				stay = append(stay, id)
-			}
-		}
-		if len(stay) <= g.a.cfg.Standbys.Count {
-			g.askOthers(conf)
-			if !g.unwilling(conf) {
-				return // two voters are worse than one, and a silent one may come back
-			}
-			g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
-				"bytes", g.member.TableBytes())
-			stay = []standby.MemberID{g.id}
-		}
 	}
 	slices.Sort(stay)
 	if !slices.Equal(stay, conf.Voters) {
 		g.certify(conf.Voters, stay)
 	}
+}
+
+// wanted lists the voters that are to stay, and those that have accepted as far as more are wanted.
+func (g *group) wanted(conf standby.Conf) []standby.MemberID {
+	wanted := g.staying(conf)
+	for site, id := range g.forming.answers {
+		isNew := len(wanted) <= g.a.cfg.Standbys.Count && !slices.Contains(wanted, id)
+		if isNew && g.a.around.has(site) {
+			wanted = append(wanted, id)
+		}
+	}
+	return wanted
 }
 
 // isGone reports whether a member has said that it is none any more, or does not want to be.
@@ -283,16 +288,19 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 	} else {
 		g.forming.refused[from] = g.clock.now()
 		delete(g.forming.answers, from)
-		for _, id := range g.member.Members().Voters {
-			if g.siteOf(id) == from && from != g.owner {
-				if !g.isGone(id) {
-					g.forming.gone[id] = g.clock.now()
-				}
-			}
-		}
+		g.noteGone(from)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
 	}
 	g.form()
+}
+
+// noteGone notes that the member of another site is none any more, or does not want to be.
+func (g *group) noteGone(site grid.SiteID) {
+	for _, id := range g.member.Members().Voters {
+		if g.siteOf(id) == site && site != g.owner && !g.isGone(id) {
+			g.forming.gone[id] = g.clock.now()
+		}
+	}
 }
 
 // certify writes the next certificate into the table: of the voters, and of those that a change

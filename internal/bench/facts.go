@@ -247,7 +247,7 @@ const (
 // three are on the disk. Each 256 KiB are synced, as an entry of a log may be.
 func (b *bench) replicas(ctx context.Context, bytes int64) error {
 	var wait sync.WaitGroup
-	errs := make([]error, 3)
+	errs := make([]error, 4)
 	var conns []net.Conn
 	for i := range 2 {
 		here, there, err := connect(ctx)
@@ -267,9 +267,9 @@ func (b *bench) replicas(ctx context.Context, bytes int64) error {
 			wrong = errors.Join(wrong, err)
 		}
 	}
-	wrong = errors.Join(wrong, conns[0].Close(), conns[1].Close(), own.Close())
+	errs[3] = errors.Join(wrong, conns[0].Close(), conns[1].Close(), own.Close())
 	wait.Wait()
-	return errors.Join(append(errs, wrong)...)
+	return errors.Join(errs...)
 }
 
 // connect makes a TCP connection of this machine with itself.

@@ -65,8 +65,8 @@ func missing(some, others []MemberID) (rest []MemberID) {
 	return rest
 }
 
-// allNear reports whether members have nearly all of the log. Who has not got the table has nothing,
-// however short the log is.
+// allNear reports whether members have nearly all of the log. Who has not got the table has
+// nothing, however short the log is.
 func (g *Group) allNear(ids []MemberID) bool {
 	behind := uint64(math.MaxUint64)
 	found := 0

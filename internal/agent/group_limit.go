@@ -25,6 +25,8 @@ const (
 	heedIn   = 10 * time.Second // the owner looks so long for others before it goes on alone
 	// A log may hold logSlack beside the table: kept entries, and those under way.
 	logSlack = 32 << 20
+	// guardAbove bytes of a message are enough to look at the limit before the next one.
+	guardAbove = 64 << 10
 )
 
 // limit follows an owner's facts beside what this site keeps.

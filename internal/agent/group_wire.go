@@ -42,6 +42,9 @@ func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
 		return
 	}
 	if data := g.parcels.add(sender, m); data != nil {
+		if len(data) > guardAbove {
+			g.guard() // on a busy machine the next look is late
+		}
 		g.step(standby.Received{From: sender, Data: data})
 	}
 }

@@ -231,9 +231,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 // Run lets the site live until the context ends or its owner stops it, and
 // returns nil in both cases.
 func (a *Agent) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	live, end := context.WithCancel(ctx)
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // until all is handed over
 	defer end()
+	group, live := errgroup.WithContext(life)
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
 	a.runGroups() //nolint:contextcheck // the agent's life, not the caller's
@@ -243,6 +243,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			a.handOver() //nolint:contextcheck // the caller's has ended
 		case <-a.ctx.Done():
+		case <-live.Done(): // a loop has failed
 		}
 		return nil
 	})

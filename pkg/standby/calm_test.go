@@ -3,6 +3,8 @@ package standby
 import (
 	"testing"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
 )
 
 // Without trouble a group elects a leader, runs every task once and ends them all.
@@ -130,5 +132,52 @@ func TestEqualSeedsGiveEqualRuns(t *testing.T) {
 	}
 	if len(traces) != 5 {
 		t.Errorf("%d traces of 5 seeds", len(traces))
+	}
+}
+
+// How far the log is committed is told with the next entry, or with the next heartbeat: in calm no
+// message is sent for that alone. Where entries are lost, empty messages go on finding that out.
+func TestNewsOfCommitsWaitForTheNextMessage(t *testing.T) {
+	w := newWorld(5, 3, 2)
+	w.user.tasks = 5
+	entries, empty := 0, 0
+	w.drops = func(_, _ *host, payload any) bool {
+		switch m := raftMessage(payload); {
+		case m.GetType() != pb.MsgApp:
+		case len(m.GetEntries()) > 0:
+			entries++
+		default:
+			empty++
+		}
+		return false
+	}
+	w.begin()
+	if !w.runUntil(time.Minute, w.allDone) {
+		t.Fatal("not all is done")
+	}
+	leader := w.leader()
+	w.run(w.cfg.Heartbeat + 2*w.delay[1])
+	for _, m := range w.others(leader) {
+		if got, want := m.group.Applied(), leader.group.Applied(); got != want {
+			t.Errorf("%s knows %d entries as committed a heartbeat later, want %d", m.name, got, want)
+		}
+	}
+	if entries == 0 || empty > 0 {
+		t.Errorf("%d messages with entries, %d without", entries, empty)
+	}
+	behind, lost := w.others(leader)[0], 0
+	w.drops = func(_, to *host, payload any) bool {
+		drop := to == behind.host && len(raftMessage(payload).GetEntries()) > 0
+		if drop {
+			lost++
+		}
+		return drop
+	}
+	w.user.submit(5)
+	w.run(w.cfg.ElectionTimeout)
+	w.drops = nil
+	w.run(3 * w.cfg.Heartbeat)
+	if got, want := behind.group.Applied(), leader.group.Applied(); got != want || lost == 0 {
+		t.Errorf("%d messages were lost, and %d entries are known, want %d", lost, got, want)
 	}
 }

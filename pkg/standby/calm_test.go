@@ -79,8 +79,10 @@ func TestHowSoonAnotherActs(t *testing.T) {
 		disk time.Duration
 	}{
 		{"killed", func(_ *world, m *member) { m.crash() }, 1400 * time.Millisecond, 0},
-		{"killed, slow disks", func(_ *world, m *member) { m.crash() },
-			1400*time.Millisecond + 4*slow, slow},
+		{
+			"killed, slow disks", func(_ *world, m *member) { m.crash() },
+			1400*time.Millisecond + 4*slow, slow,
+		},
 		{"killed, its host refuses", func(w *world, m *member) {
 			m.crash()
 			w.run(20 * time.Millisecond) // what it has sent has arrived
@@ -89,8 +91,10 @@ func TestHowSoonAnotherActs(t *testing.T) {
 			}
 		}, 300 * time.Millisecond, 0},
 		{"orderly leave", func(w *world, m *member) { w.hand(m) }, 100 * time.Millisecond, 0},
-		{"orderly leave, slow disks", func(w *world, m *member) { w.hand(m) },
-			100*time.Millisecond + 4*slow, slow},
+		{
+			"orderly leave, slow disks", func(w *world, m *member) { w.hand(m) },
+			100*time.Millisecond + 4*slow, slow,
+		},
 	}
 	const runs = 50
 	for _, c := range cases {

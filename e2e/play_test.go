@@ -172,6 +172,14 @@ func (a *actor) do(ctx context.Context, action scenario.Action) error {
 			}
 		}
 		return errors.Join(errs...)
+	case scenario.Migrate:
+		var errs []error
+		for _, j := range a.jobs {
+			if j.name == action.Event.Job {
+				errs = append(errs, j.by.client.Migrate(ctx, j.id, view.MoveRequest{Restart: true}))
+			}
+		}
+		return errors.Join(errs...)
 	case scenario.Busy, scenario.Away: // owner-busy.txt is not played
 	case scenario.Upset, scenario.Settle:
 		return fmt.Errorf("real processes know no %s", action.Event.Trouble.Word)

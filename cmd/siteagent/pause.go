@@ -13,23 +13,60 @@ import (
 )
 
 func pauseCommand(o *options) *cobra.Command {
-	return order(o, "pause [1h]", "Take no new work",
+	var leave bool
+	var stopAfter string
+	cmd := order(o, "pause [1h]", "Take no new work",
 		`Take no new work, for a while or until siteagent resume. Running jobs go on;
-siteagent stop --now moves them.`,
+siteagent stop --now moves them. With --after-checkpoint those that save their state
+move to other sites as soon as it is saved, and lose nothing by it; the others go on
+until they end, or until the time that --stop-after gives them is over.`,
 		func(ctx context.Context, c *client.Client, args []string) (string, error) {
-			span := time.Duration(0)
-			if len(args) > 0 {
-				var err error
-				if span, err = grid.ParseSpan(args[0]); err != nil || span <= 0 {
-					return "", usageError{fmt.Errorf("pause: want a time such as 30m or 1h, have %q", args[0])}
-				}
+			span, err := pauseSpan("pause", args)
+			if err != nil {
+				return "", err
 			}
-			if err := c.Pause(ctx, span); err != nil {
+			if err = sendPause(ctx, c, span, leave, stopAfter); err != nil {
 				return "", err
 			}
 			status, err := c.Status(ctx)
 			return pausedText(status, time.Now()), err
 		})
+	cmd.Flags().BoolVar(&leave, "after-checkpoint", false,
+		"move jobs that save their state to other sites, each when it is saved")
+	cmd.Flags().StringVar(&stopAfter, "stop-after", "",
+		"with --after-checkpoint: stop the other jobs then, such as 30m")
+	return cmd
+}
+
+// pauseSpan reads a time, 0 if there is none.
+func pauseSpan(name string, texts []string) (time.Duration, error) {
+	if len(texts) == 0 || texts[0] == "" {
+		return 0, nil
+	}
+	span, err := grid.ParseSpan(texts[0])
+	if err != nil || span <= 0 {
+		return 0, usageError{
+			fmt.Errorf("%s: want a time such as 30m or 1h, have %q", name, texts[0]),
+		}
+	}
+	return span, nil
+}
+
+func sendPause(
+	ctx context.Context, c *client.Client, span time.Duration, leave bool, stopAfter string,
+) error {
+	stop, err := pauseSpan("--stop-after", []string{stopAfter})
+	switch {
+	case err != nil:
+		return err
+	case leave:
+		return c.Leave(ctx, span, stop)
+	case stop > 0:
+		return usageError{fmt.Errorf("--stop-after: want --after-checkpoint with it; " +
+			"siteagent stop --now stops all jobs")}
+	default:
+		return c.Pause(ctx, span)
+	}
 }
 
 // pausedText says until when the site is paused, and what becomes of its jobs.
@@ -39,14 +76,40 @@ func pausedText(s view.AgentStatus, now time.Time) string {
 		text += " until " + dayText(s.PausedUntil.Time, now)
 	}
 	text += "; siteagent resume ends that"
-	if n := len(s.Running); n > 0 {
-		text += "; " + plural(n, "job goes on", "jobs go on")
+	if more := pausedJobs(s, now); more != "" {
+		text += "; " + more
+	}
+	return text
+}
+
+// pausedJobs says what becomes of the jobs of a site that is paused, empty if it has none.
+func pausedJobs(s view.AgentStatus, now time.Time) string {
+	leave := 0
+	for _, r := range s.Running {
+		if r.Leaves != "" {
+			leave++
+		}
+	}
+	text := ""
+	if leave > 0 {
+		text = plural(leave, "job moves when it is saved and another site offers",
+			"jobs move when they are saved and other sites offer")
+	}
+	if stay := len(s.Running) - leave; stay > 0 {
+		if text != "" {
+			text += ", "
+		}
+		text += plural(stay, "job goes on", "jobs go on")
+		if !s.StopAt.IsZero() {
+			text += " until " + dayText(s.StopAt.Time, now)
+		}
 	}
 	return text
 }
 
 func resumeCommand(o *options) *cobra.Command {
-	return order(o, "resume", "Take work again", "Take work again after siteagent pause.",
+	return order(o, "resume", "Take work again",
+		"Take work again after siteagent pause. Jobs that were to leave and have not left stay.",
 		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
 			return "resumed", c.Resume(ctx)
 		})

@@ -243,7 +243,8 @@ func ownerOf(o config.Owner) agent.Owner {
 	const milli = 1000
 	rules.Reserve = float64(o.ReserveMilli) / milli
 	return agent.Owner{
-		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience, Root: o.Root,
+		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience,
+		MoveAfter: o.MoveAfter, Root: o.Root,
 	}
 }
 

@@ -144,6 +144,8 @@ func sharing(s view.AgentStatus, now time.Time) string {
 		return fmt.Sprintf(
 			"no: stopping as soon as %s", plural(len(s.Running), "job has ended", "jobs have ended"),
 		)
+	case s.Paused && s.Leaving:
+		return "no: " + pausedText(s, now)
 	case s.Paused && s.PausedUntil.IsZero():
 		return "no: paused; siteagent resume ends that"
 	case s.Paused:

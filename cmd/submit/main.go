@@ -20,6 +20,7 @@
 //	get.go           submit get
 //	cancel.go        submit cancel
 //	forget.go        submit forget
+//	migrate.go       submit migrate
 //	sites.go         submit sites
 //	recover.go       submit recover
 //	version.go       submit version

@@ -90,6 +90,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
 		a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
+		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
 		a.recoverCommand(), a.versionCommand(),

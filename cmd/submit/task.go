@@ -33,7 +33,7 @@ func (a *app) taskText(t view.TaskView) string {
 		return t.ID + " is " + text
 	}
 	saved := a.savedText(t)
-	if t.Text == "" && saved == "" {
+	if t.Text == "" && saved == "" && t.Move == nil {
 		return ""
 	}
 	text := fmt.Sprintf("%s %s%s", t.ID, phaseVerb(t.Phase), onSite(t))
@@ -42,6 +42,9 @@ func (a *app) taskText(t view.TaskView) string {
 	}
 	if saved != "" {
 		text += "; " + saved
+	}
+	if t.Move != nil {
+		text += "; it " + t.Move.Line()
 	}
 	return text
 }

@@ -106,6 +106,7 @@ type Agent struct {
 	ctx   context.Context //nolint:containedctx // the agent's life, which its own goroutines share
 	leave context.CancelCauseFunc
 	group sync.WaitGroup
+	runs  sync.Mutex // held while Run lasts
 
 	store    *store.Store
 	past     *history.Recorder
@@ -208,12 +209,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.openGroups(); err != nil {
 		return a, err
 	}
-	boot := step.Boot{
-		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
-		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
-	}
-	a.site.tell(boot)
-	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+	a.bootSite()
 	a.learn()
 	a.watchOwner()
 	close(a.ready) // from here on others may tell the machines something
@@ -228,9 +224,20 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	return a, nil
 }
 
+// bootSite tells the site's machine first of all what it begins with.
+func (a *Agent) bootSite() {
+	a.site.tell(step.Boot{
+		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
+		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
+	})
+	a.site.tell(step.HeldChanged{Added: a.heldNow()})
+}
+
 // Run lets the site live until the context ends or its owner stops it, and
 // returns nil in both cases.
 func (a *Agent) Run(ctx context.Context) error {
+	a.runs.Lock()
+	defer a.runs.Unlock()
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // until all is handed over
 	defer end()
 	group, live := errgroup.WithContext(life)
@@ -288,8 +295,7 @@ func (a *Agent) ownSubmissions() {
 }
 
 // Close ends everything, jobs that still run included; their submitters move
-// them. Run must have returned. It is safe on an agent that New returned with an
-// error.
+// them. It waits for Run, and is safe on an agent that New returned with an error.
 func (a *Agent) Close() error {
 	a.leave(errStopped)
 	select {
@@ -305,6 +311,8 @@ func (a *Agent) Close() error {
 		errs = append(errs, a.mesh.Close())
 	}
 	a.group.Wait()
+	a.runs.Lock()
+	defer a.runs.Unlock()
 	errs = append(errs, a.flushGroups())
 	if a.past != nil {
 		errs = append(errs, a.past.Close(a.reading()))

@@ -85,6 +85,9 @@ func (a *Agent) followClock() {
 			a.log.Warn("the clock of this machine was set; the times of jobs move with it", "by", by)
 			a.tellBrokers(step.ClockStepped{By: by})
 			a.site.tell(step.ClockStepped{By: by})
+			if ends := a.owner.Report().State.Ends; !ends.IsZero() {
+				a.tellReturns(ends)
+			}
 			a.learn()
 			a.mesh.Announce()
 		}

@@ -31,6 +31,7 @@ func (a *Agent) makeMachines() error {
 	}
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
+	setIf(&siteConfig.MoveAfter, a.cfg.Owner.MoveAfter)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
 	brokerConfig := a.brokerConfig(a.mesh.Self(), a.brokerSettings())
 	if err := errors.Join(
@@ -100,7 +101,7 @@ func (p Planning) now() view.Planning {
 func NewMachine(h store.Header) (step.Machine, error) {
 	switch {
 	case h.Machine == siteName:
-		var c site.Config
+		c := site.Default("", grid.Capability{}) // of what an earlier version had no setting
 		if err := json.Unmarshal(h.Config, &c); err != nil {
 			return nil, fmt.Errorf("configuration of the site machine: %w", err)
 		}

@@ -18,7 +18,10 @@ type Owner struct {
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
-	Root     string        // where the machine's proc and sys are; "" = /
+	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
+	// offers; 0 = the machine's default.
+	MoveAfter time.Duration
+	Root      string // where the machine's proc and sys are; "" = /
 }
 
 // watchOwner watches whether the owner needs the machine, and tells the site: for the first time
@@ -26,7 +29,7 @@ type Owner struct {
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
 		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
-		Hours: a.cfg.Owner.Hours, Use: a.work.use,
+		Hours: a.cfg.Owner.Hours, Use: a.work.use, Ends: a.tellReturns,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -47,6 +50,16 @@ func (a *Agent) tellOwner(s owner.State) {
 		return
 	}
 	a.site.tell(step.OwnerBusy{Reason: s.Reason, Text: s.Why})
+}
+
+// tellReturns tells the site when the hours end in which its owner shares the machine; zero: that
+// is not known.
+func (a *Agent) tellReturns(ends time.Time) {
+	var at time.Time
+	if !ends.IsZero() {
+		at = a.clock.now().Add(ends.Sub(a.clock.real()))
+	}
+	a.site.tell(step.OwnerReturns{At: at})
 }
 
 // rules say how much of the owner's own work is too much.

@@ -83,8 +83,8 @@ func (a *Agent) Change(ctx context.Context, t Terms) error {
 	}
 	a.learn()
 	return a.Order(ctx, step.TermsChanged{
-		MaxRuntime: t.MaxRuntime, Patience: t.Owner.Patience, Ahead: t.Ahead, Longest: t.Longest,
-		Priced: t.Priced, Price: t.Price,
+		MaxRuntime: t.MaxRuntime, Patience: t.Owner.Patience, MoveAfter: t.Owner.MoveAfter,
+		Ahead: t.Ahead, Longest: t.Longest, Priced: t.Priced, Price: t.Price,
 	})
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -307,6 +308,12 @@ func (v *virtual) do(a scenario.Action) {
 		for _, j := range v.jobs {
 			if j.name == a.Event.Job {
 				v.must(j.by.agent.Cancel(v.t.Context(), j.id))
+			}
+		}
+	case scenario.Migrate:
+		for _, j := range v.jobs {
+			if j.name == a.Event.Job {
+				v.must(j.by.agent.Migrate(v.t.Context(), j.id, view.MoveRequest{Restart: true}))
 			}
 		}
 	}

@@ -283,6 +283,8 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"GET", "/status", "", "", 200},
 		{"POST", "/pause", "", "", 204},
 		{"POST", "/resume", "", "", 204},
+		{"POST", path + "/migrate", "application/json", `{"tasks": [0], "restart": true}`, 409},
+		{"POST", path + "/migrate", "application/json", `{"task": 0}`, 400},
 		{"POST", path + "/cancel", "", "", 204},
 		{"DELETE", path, "", "", 204},
 		{"POST", "/stop", "application/json", `{"now": false}`, 202},

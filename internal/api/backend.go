@@ -66,6 +66,8 @@ type submissions interface {
 	Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error)
 	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
 	Cancel(ctx context.Context, id grid.JobID) error
+	// Migrate begins to move running tasks to other sites; what becomes of it is shown with each.
+	Migrate(ctx context.Context, id grid.JobID, r view.MoveRequest) error
 	// Forget drops what is known of a job that has ended, and its outputs.
 	Forget(ctx context.Context, id grid.JobID) error
 	// ForgetEnded drops all that ended before a time, and returns how many those were.
@@ -144,6 +146,9 @@ type joining interface {
 type owner interface {
 	// Pause refuses new work for that long; 0 = until Resume. Running jobs go on.
 	Pause(ctx context.Context, span time.Duration) error
+	// Leave is Pause after which jobs that can go on elsewhere move there when their state is
+	// saved. The others are stopped after stopAfter; 0 = they go on.
+	Leave(ctx context.Context, span, stopAfter time.Duration) error
 	// Resume ends a pause.
 	Resume(ctx context.Context) error
 	// Stop makes the agent end: after its running tasks, or now, moving them.

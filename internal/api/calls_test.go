@@ -93,6 +93,10 @@ func requests(t *testing.T) []request {
 		{"POST", "/pause", "", "", "pause 0s", "pause site"},
 		{"POST", "/pause", jsonType, `{"for_seconds": 0}`, "pause 0s", "pause site"},
 		{"POST", "/pause", jsonType, `{"for_seconds": 2.5}`, "pause 2.5s", "pause site"},
+		{
+			"POST", "/pause", jsonType, `{"after_checkpoint": true, "stop_after_seconds": 60}`,
+			"leave 0s 1m0s", "pause site",
+		},
 		{"POST", "/resume", "", "", "resume", "resume site"},
 		{"POST", "/stop", "", "", "stop now: false", "stop site"},
 		{"POST", "/stop", jsonType, `{"now": false}`, "stop now: false", "stop site"},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -135,6 +136,28 @@ func (h *handlers) CancelJob(
 	return CancelJob204Response{}, h.cancel(ctx, r.Id)
 }
 
+// MigrateJob answers POST /jobs/{id}/migrate.
+func (h *handlers) MigrateJob(
+	ctx context.Context, r MigrateJobRequestObject,
+) (MigrateJobResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	var wanted view.MoveRequest
+	if r.Body != nil {
+		wanted = *r.Body
+	}
+	if len(wanted.Tasks) > maxPage {
+		return nil, fmt.Errorf("%w: tasks: want at most %d, have %d; name none to move all",
+			grid.ErrInvalid, maxPage, len(wanted.Tasks))
+	}
+	if err := h.backend.Migrate(ctx, id, wanted); err != nil {
+		return nil, fmt.Errorf("move job %s: %w", id, err)
+	}
+	return MigrateJob202Response{}, nil
+}
+
 // ForgetJob answers POST /jobs/{id}/forget.
 func (h *handlers) ForgetJob(
 	ctx context.Context, r ForgetJobRequestObject,
@@ -255,18 +278,41 @@ func (h *handlers) GetStatus(
 func (h *handlers) PauseSite(
 	ctx context.Context, r PauseSiteRequestObject,
 ) (PauseSiteResponseObject, error) {
-	var span time.Duration
-	if r.Body != nil && r.Body.ForSeconds != nil {
-		span = view.Duration(float64(*r.Body.ForSeconds))
+	var p PauseRequest
+	if r.Body != nil {
+		p = *r.Body
 	}
-	if span < 0 {
-		return nil, fmt.Errorf("%w: for_seconds: want at least 0, have %v",
-			grid.ErrInvalid, span.Seconds())
+	span, errSpan := wholeSpan("for_seconds", p.ForSeconds)
+	stop, errStop := wholeSpan("stop_after_seconds", p.StopAfterSeconds)
+	leaves := p.AfterCheckpoint != nil && *p.AfterCheckpoint
+	if stop > 0 && !leaves {
+		errStop = fmt.Errorf("%w: stop_after_seconds: want after_checkpoint with it",
+			grid.ErrInvalid)
 	}
-	if err := h.backend.Pause(ctx, span); err != nil {
+	if err := cmp.Or(errSpan, errStop); err != nil {
+		return nil, err
+	}
+	pause := func() error { return h.backend.Pause(ctx, span) }
+	if leaves {
+		pause = func() error { return h.backend.Leave(ctx, span, stop) }
+	}
+	if err := pause(); err != nil {
 		return nil, fmt.Errorf("pause site: %w", err)
 	}
 	return PauseSite204Response{}, nil
+}
+
+// wholeSpan reads seconds that may be left out and may not be below 0.
+func wholeSpan(field string, seconds *float32) (time.Duration, error) {
+	if seconds == nil {
+		return 0, nil
+	}
+	span := view.Duration(float64(*seconds))
+	if span < 0 {
+		return 0, fmt.Errorf("%w: %s: want at least 0, have %v",
+			grid.ErrInvalid, field, span.Seconds())
+	}
+	return span, nil
 }
 
 // ResumeSite answers POST /resume.

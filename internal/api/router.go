@@ -112,10 +112,14 @@ func checkKeys(path string, body []byte) error {
 	case "/invites":
 		into = &InviteRequest{}
 	default:
-		if !strings.HasPrefix(path, basePath+"/members/") {
+		switch {
+		case strings.HasPrefix(path, basePath+"/members/"):
+			into = &DecisionRequest{}
+		case strings.HasPrefix(path, basePath+"/jobs/") && strings.HasSuffix(path, "/migrate"):
+			into = &MoveRequest{}
+		default:
 			return nil
 		}
-		into = &DecisionRequest{}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()

@@ -142,6 +142,12 @@ type MemberRow = view.MemberRow
 // Members Members is who takes part in the domain as this site knows it
 type Members = view.Members
 
+// MoveRequest MoveRequest asks for tasks of a job to be moved to other sites
+type MoveRequest = view.MoveRequest
+
+// MoveView MoveView says how far a task is that is moved to another site on purpose, or why it stays
+type MoveView = view.MoveView
+
 // Notice Notice is something the owner should know, with what to do
 type Notice = view.Notice
 
@@ -168,8 +174,14 @@ type OwnerView = view.OwnerView
 
 // PauseRequest defines model for PauseRequest.
 type PauseRequest struct {
+	// AfterCheckpoint jobs that can go on elsewhere move there when their state is saved
+	AfterCheckpoint *bool `json:"after_checkpoint,omitempty"`
+
 	// ForSeconds 0 or nothing = until resumed
 	ForSeconds *float32 `json:"for_seconds,omitempty"`
+
+	// StopAfterSeconds with after_checkpoint: the other jobs are stopped then; 0 or nothing = they go on
+	StopAfterSeconds *float32 `json:"stop_after_seconds,omitempty"`
 }
 
 // Phase Where a job or a task stands; held, open, over, lost and released are said of reservations
@@ -309,6 +321,9 @@ type InviteSiteJSONRequestBody = InviteRequest
 // SubmitJobJSONRequestBody defines body for SubmitJob for application/json ContentType.
 type SubmitJobJSONRequestBody = JobSpec
 
+// MigrateJobJSONRequestBody defines body for MigrateJob for application/json ContentType.
+type MigrateJobJSONRequestBody = MoveRequest
+
 // ListenSiteJSONRequestBody defines body for ListenSite for application/json ContentType.
 type ListenSiteJSONRequestBody = ListenRequest
 
@@ -380,6 +395,9 @@ type ServerInterface interface {
 	// ForgetJob Forget a job that has ended, and its outputs
 	// (POST /jobs/{id}/forget)
 	ForgetJob(w http.ResponseWriter, r *http.Request, id JobID)
+	// MigrateJob Move running tasks to other sites, each after a checkpoint
+	// (POST /jobs/{id}/migrate)
+	MigrateJob(w http.ResponseWriter, r *http.Request, id JobID)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(w http.ResponseWriter, r *http.Request, id JobID)
@@ -524,6 +542,12 @@ func (_ Unimplemented) CancelJob(w http.ResponseWriter, r *http.Request, id JobI
 // ForgetJob Forget a job that has ended, and its outputs
 // (POST /jobs/{id}/forget)
 func (_ Unimplemented) ForgetJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// MigrateJob Move running tasks to other sites, each after a checkpoint
+// (POST /jobs/{id}/migrate)
+func (_ Unimplemented) MigrateJob(w http.ResponseWriter, r *http.Request, id JobID) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1077,6 +1101,32 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// MigrateJob operation middleware
+func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.MigrateJob(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetOffers operation middleware
 func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Request) {
 
@@ -1576,6 +1626,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/jobs/{id}/cancel", wrapper.CancelJob)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/jobs/{id}/migrate", wrapper.MigrateJob)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/jobs/{id}/forget", wrapper.ForgetJob)
@@ -2318,6 +2371,40 @@ func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJo
 	return err
 }
 
+type MigrateJobRequestObject struct {
+	Id   JobID `json:"id"`
+	Body *MigrateJobJSONRequestBody
+}
+
+type MigrateJobResponseObject interface {
+	VisitMigrateJobResponse(w http.ResponseWriter) error
+}
+
+type MigrateJob202Response struct {
+}
+
+func (response MigrateJob202Response) VisitMigrateJobResponse(w http.ResponseWriter) error {
+	w.WriteHeader(202)
+	return nil
+}
+
+type MigrateJobdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response MigrateJobdefaultApplicationProblemPlusJSONResponse) VisitMigrateJobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetOffersRequestObject struct {
 	Id JobID `json:"id"`
 }
@@ -3002,6 +3089,9 @@ type StrictServerInterface interface {
 	// ForgetJob Forget a job that has ended, and its outputs
 	// (POST /jobs/{id}/forget)
 	ForgetJob(ctx context.Context, request ForgetJobRequestObject) (ForgetJobResponseObject, error)
+	// MigrateJob Move running tasks to other sites, each after a checkpoint
+	// (POST /jobs/{id}/migrate)
+	MigrateJob(ctx context.Context, request MigrateJobRequestObject) (MigrateJobResponseObject, error)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(ctx context.Context, request GetOffersRequestObject) (GetOffersResponseObject, error)
@@ -3488,6 +3578,42 @@ func (sh *strictHandler) ForgetJob(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ForgetJobResponseObject); ok {
 		if err := validResponse.VisitForgetJobResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// MigrateJob operation middleware
+func (sh *strictHandler) MigrateJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	var request MigrateJobRequestObject
+
+	request.Id = id
+
+	var body MigrateJobJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.MigrateJob(ctx, request.(MigrateJobRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MigrateJob")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(MigrateJobResponseObject); ok {
+		if err := validResponse.VisitMigrateJobResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

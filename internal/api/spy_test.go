@@ -66,6 +66,10 @@ func (s *spy) Submit(_ context.Context, job grid.Job, key string) (grid.JobID, e
 
 func (s *spy) Cancel(_ context.Context, id grid.JobID) error { return s.note("cancel", id) }
 
+func (s *spy) Migrate(_ context.Context, id grid.JobID, r view.MoveRequest) error {
+	return s.note("migrate", id, r.Tasks, r.Restart)
+}
+
 func (s *spy) Forget(_ context.Context, id grid.JobID) error { return s.note("forget", id) }
 
 func (s *spy) ForgetEnded(_ context.Context, before time.Time) (int, error) {
@@ -154,6 +158,10 @@ func (s *spy) Check(context.Context) (view.CheckResult, error) {
 }
 
 func (s *spy) Pause(_ context.Context, span time.Duration) error { return s.note("pause", span) }
+
+func (s *spy) Leave(_ context.Context, span, stop time.Duration) error {
+	return s.note("leave", span, stop)
+}
 
 func (s *spy) Resume(context.Context) error { return s.note("resume") }
 

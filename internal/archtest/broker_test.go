@@ -29,7 +29,7 @@ func brokerLayers() []string {
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go",
-		"comparison.go", "convict.go", "checkpoint.go", "space.go", "award.go", "clockset.go",
+		"comparison.go", "convict.go", "checkpoint.go", "moving.go", "seeking.go", "space.go", "award.go", "clockset.go",
 		"answers.go", "grant.go",
 		"renew.go", "presence.go", "look.go",
 		"ranking.go", "desk.go", "parts_hosts.go",

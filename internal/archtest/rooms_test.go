@@ -130,7 +130,8 @@ func declaredRooms() map[string]room {
 		".": {
 			imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*",
 		},
-		"sdk": {},
+		"sdk":              {},
+		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
 				"audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*",

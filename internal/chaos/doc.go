@@ -11,8 +11,10 @@
 // The seed draws which trouble meets whom when, and what is submitted; how processes and
 // packets interleave is the machine's.
 //
-// The agents that submit have two standbys each. Among the troubles are those of such a group: all
-// of it killed, its owner away for long, a standby's disk lost, its members changed under load.
+// The agents that submit have two standbys each. Among the troubles are those of such a group:
+// all of it killed, its owner away for long, a standby's disk lost, its members changed under
+// load. Some jobs save their states, some run in two copies that have to agree, and users and
+// owners have jobs moved.
 //
 // What no kernel gives to a part of its processes is not played here but in the simulator:
 // a step of the wall clock, a suspended machine, a lost write.

@@ -77,7 +77,7 @@ func (c *crowd) submitAll(ctx context.Context) error {
 func families() []string {
 	return []string{
 		"plain", "array", "unattended", "fixed start", "deadline", "reservation", "split", "flood",
-		"after",
+		"after", "saving", "copies",
 	}
 }
 
@@ -112,6 +112,10 @@ func (c *crowd) draw(family string, earlier accepted) (grid.Job, time.Duration) 
 		job.Count, job.Split = 2, modes[c.r.IntN(len(modes))] // any machine takes two
 	case "flood":
 		job.Spec.Map, job.Flood = grid.MapSeconds, true
+	case "saving":
+		job.Spec.Checkpoint.Every = grid.MinSaving
+	case "copies":
+		job.Redundancy = grid.Redundancy{Replicas: 2, Agreement: 2}
 	case "after":
 		if earlier.id != "" {
 			job.After = []grid.JobID{earlier.id}
@@ -133,8 +137,9 @@ func (c *crowd) submit(
 	ctx, cancel := context.WithTimeout(ctx, submitLimit)
 	defer cancel()
 	if job.Spec.Kind == grid.KindWasm {
-		module := localmesh.Program{Sleep: run, File: resultPath, Text: resultText}.Module()
-		ref, err := by.API.PutData(ctx, false, bytes.NewReader(module))
+		program := localmesh.Program{Sleep: run, File: resultPath, Text: resultText}
+		program.Steps = family == "saving"
+		ref, err := by.API.PutData(ctx, false, bytes.NewReader(program.Module()))
 		if err != nil {
 			c.refuse(err)
 			return accepted{}, false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 	"github.com/mrsmesh/mrsmesh/internal/netlab"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // trouble is one kind of what goes wrong in real life.
@@ -66,6 +67,11 @@ func troubles() []trouble {
 		{name: "full disk", from: 3 * second, to: 12 * second, disk: true, begin: fill, end: relieve},
 		{name: "busy disk", from: 3 * second, to: 10 * second, begin: hamper, end: unhamper},
 		{name: "owner's pause", from: second, to: 6 * second, begin: pause, end: unpause},
+		{name: "owner leaves", from: 2 * second, to: 6 * second, begin: leave, end: unpause},
+		{
+			name: "jobs moved", from: second, to: 2 * second, submitter: true,
+			begin: moveAll, end: nothing,
+		},
 	}
 }
 
@@ -210,6 +216,32 @@ func pause(ctx context.Context, s *scene) error {
 	_ = s.victim.API.Pause(ctx, s.length) // one that is dead or stopped is not asked again
 	return nil
 }
+
+// leave pauses, and lets those jobs leave that can go on elsewhere.
+func leave(ctx context.Context, s *scene) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	_ = s.victim.API.Leave(ctx, s.length, 0) // as pause
+	return nil
+}
+
+// moveAll is a user who has all running jobs moved.
+func moveAll(ctx context.Context, s *scene) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	jobs, err := s.victim.API.Jobs(ctx, view.JobQuery{Limit: 20})
+	if err != nil {
+		return nil // a user whose agent does not answer lets it be
+	}
+	for _, j := range jobs {
+		if !j.Phase.Ended() {
+			_ = s.victim.API.Migrate(ctx, j.ID, view.MoveRequest{Restart: true}) // may be refused
+		}
+	}
+	return nil
+}
+
+func nothing(context.Context, *scene) error { return nil }
 
 func unpause(ctx context.Context, s *scene) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)

@@ -112,6 +112,7 @@ type Owner struct {
 	Yield        bool          // suspend running jobs while the owner uses the machine
 	ReserveMilli int64         // thousandths of a core that stay free beside what the owner uses
 	Patience     time.Duration // an attempt suspended for longer moves elsewhere
+	MoveAfter    time.Duration // the same with a checkpoint, where another site offers
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never

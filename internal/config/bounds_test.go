@@ -31,6 +31,7 @@ func TestBoundsOfSettings(t *testing.T) {
 		{func(a *Agent) { a.Name = "a\x1fb" }, "name: want"},
 		{func(a *Agent) { a.Name = "a\x7f" }, "name: want"},
 		{func(a *Agent) { a.Owner.Patience = time.Second }, ""},
+		{func(a *Agent) { a.Owner.MoveAfter = time.Second - 1 }, "owner.move-after: want 1s to"},
 		{func(a *Agent) { a.Owner.Patience = time.Second - 1 }, "owner.patience: want 1s to"},
 		{func(a *Agent) { a.Owner.Patience = grid.MaxRuntime + 1 }, "owner.patience: want"},
 		{func(a *Agent) { a.Owner.Look = 0 }, ""},

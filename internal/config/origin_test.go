@@ -104,6 +104,7 @@ func TestOldFile(t *testing.T) {
 		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
+				"owner.move-after",
 			}, name) {
 			continue // younger than the file
 		}

@@ -129,6 +129,9 @@ func ownerSettings() []setting[Agent] {
 			func(a *Agent) *int64 { return &a.Owner.ReserveMilli }, asMilli()).live(),
 		key("owner.patience", "jobs that are frozen for so long move to another site",
 			func(a *Agent) *time.Duration { return &a.Owner.Patience }, asSpan()).live(),
+		key("owner.move-after",
+			"the same for jobs that go on from a checkpoint, where another site offers",
+			func(a *Agent) *time.Duration { return &a.Owner.MoveAfter }, asSpan()).live(),
 		key("owner.priority", "of jobs: idle = only what nobody else wants, low = a small share",
 			func(a *Agent) *string { return &a.Owner.Priority }, asWord(PriorityIdle, priorityLow)),
 		key("owner.name", "who owns this machine: copies of a task go to different owners; "+

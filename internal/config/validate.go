@@ -40,6 +40,7 @@ func (c Agent) Validate() error {
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
+		within("owner.move-after", c.Owner.MoveAfter, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
 		oneOf("placing.policy", c.Placing.Policy, grid.AvailPolicies()...),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),

@@ -16,6 +16,7 @@ type Program struct {
 	File   string // absolute path of a file that it writes; its directory must be there
 	Text   string // what it writes there
 	Code   int    // with which it ends
+	Steps  bool   // it sleeps one tick a step, so that its state can be saved; Code is 0 then
 }
 
 // Numbers of the WebAssembly binary format.
@@ -26,6 +27,8 @@ const (
 	wasmLoop, wasmEnd, wasmRepeat    = 0x03, 0x0b, 0x0d
 	wasmVoid, wasmMinus              = 0x40, 0x6b
 	wasmConst, wasmConst64, wasmLoad = 0x41, 0x42, 0x28
+	wasmStore, wasmPlus, wasmLess    = 0x36, 0x6a, 0x48
+	wasmIf, wasmReturn               = 0x04, 0x0f
 )
 
 // The functions that a Program imports, by their index.
@@ -36,7 +39,7 @@ const (
 
 // Where a Program keeps what: a subscription, the answers, the vectors, the texts.
 const (
-	memEvent, memCount, memFile, memVectors, memTexts = 64, 128, 132, 160, 256
+	memEvent, memCount, memFile, memTicks, memVectors, memTexts = 64, 128, 132, 136, 160, 256
 
 	firstFolder = 3 // the descriptor of the sandbox's root
 	openCreate  = 9 // create, and cut to nothing
@@ -56,12 +59,7 @@ func (p Program) Module() []byte {
 		texts, vector = append(texts, s...), vector+1
 		return at, length, pointer
 	}
-	var body []byte
-	if ticks := int32(p.Sleep / SleepTick); ticks > 0 {
-		body = join(number(ticks), []byte{wasmSet, 0, wasmLoop, wasmVoid},
-			number(0), number(memEvent), number(1), number(memCount), []byte{wasmCall, wasiPoll, wasmDrop},
-			[]byte{wasmGet, 0}, number(1), []byte{wasmMinus, wasmTee, 0, wasmRepeat, 0, wasmEnd})
-	}
+	body := p.sleeps()
 	write := func(descriptor []byte, s string) {
 		_, _, pointer := place(s)
 		body = join(body, descriptor, number(pointer), number(1), number(memCount),
@@ -80,16 +78,37 @@ func (p Program) Module() []byte {
 			number(0), number(memFile), []byte{wasmCall, wasiOpen, wasmDrop})
 		write(join(number(memFile), []byte{wasmLoad, 2, 0}), p.Text)
 	}
-	body = join([]byte{1, 1, wasmI32}, body, number(int32(p.Code)),
-		[]byte{wasmCall, wasiExit, wasmEnd})
+	kind, name, last := byte(1), "_start", join(number(int32(p.Code)), []byte{wasmCall, wasiExit})
+	if p.Steps {
+		kind, name, last = 4, "step", number(0)
+	}
+	body = join([]byte{1, 1, wasmI32}, body, last, []byte{wasmEnd})
 	return join([]byte("\x00asm\x01\x00\x00\x00"), signatures(),
-		section(3, []byte{1, 1}),
+		section(3, []byte{1, kind}),
 		section(5, []byte{1, 0, 1}),
-		section(7, join([]byte{2}, text("memory"), []byte{2, 0}, text("_start"),
+		section(7, join([]byte{2}, text("memory"), []byte{2, 0}, text(name),
 			[]byte{0, wasiFunctions})),
 		section(10, join([]byte{1}, unsigned(len(body)), body)),
 		section(11, join([]byte{1, 0}, number(0), []byte{wasmEnd}, unsigned(len(memory)+len(texts)),
 			memory, texts)))
+}
+
+// sleeps are the instructions that let the time pass.
+func (p Program) sleeps() []byte {
+	tick := join(number(0), number(memEvent), number(1), number(memCount),
+		[]byte{wasmCall, wasiPoll, wasmDrop})
+	switch ticks := int32(p.Sleep / SleepTick); {
+	case p.Steps:
+		slept := join(number(memTicks), []byte{wasmLoad, 2, 0})
+		return join(tick, number(memTicks), slept, number(1), []byte{wasmPlus, wasmStore, 2, 0},
+			slept, number(ticks), []byte{wasmLess, wasmIf, wasmVoid},
+			number(1), []byte{wasmReturn, wasmEnd})
+	case ticks > 0:
+		return join(number(ticks), []byte{wasmSet, 0, wasmLoop, wasmVoid}, tick,
+			[]byte{wasmGet, 0}, number(1), []byte{wasmMinus, wasmTee, 0, wasmRepeat, 0, wasmEnd})
+	default:
+		return nil
+	}
 }
 
 // signatures are the types of functions and the functions of WASI that are used.
@@ -99,12 +118,13 @@ func signatures() []byte {
 	}
 	return join(
 		section(1, []byte{
-			4,
+			5,
 			0x60, 4, wasmI32, wasmI32, wasmI32, wasmI32, 1, wasmI32,
 			0x60, 0, 0,
 			0x60, 1, wasmI32, 0,
 			0x60, 9, wasmI32, wasmI32, wasmI32, wasmI32, wasmI32, wasmI64, wasmI64, wasmI32, wasmI32, 1,
 			wasmI32,
+			0x60, 0, 1, wasmI32,
 		}),
 		section(2, join([]byte{wasiFunctions}, imported("poll_oneoff", 0), imported("fd_write", 0),
 			imported("proc_exit", 2), imported("path_open", 3))))

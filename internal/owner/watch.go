@@ -23,6 +23,9 @@ type Config struct {
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
+	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
+	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
+	Ends func(time.Time)
 	// Now is the time for Hours and for the looks; nil = time.Now.
 	Now func() time.Time
 }
@@ -31,6 +34,7 @@ type Config struct {
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
+	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -114,6 +118,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	runtime.LockOSThread() // so that what looking costs can be told
 	defer runtime.UnlockOSThread()
 	var before look
+	var ends time.Time
 	cfg, p := w.now()
 	judge := yield.New(cfg.Rules)
 	tick := time.NewTicker(every)
@@ -129,6 +134,10 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
 		}
+		if !state.Ends.Equal(ends) && cfg.Ends != nil {
+			cfg.Ends(state.Ends)
+		}
+		ends = state.Ends
 		looked()
 		due := tick.C
 		if p == nil && cfg.Hours.Always() {
@@ -169,6 +178,7 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	if !cfg.Hours.Open(now) {
 		state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + cfg.Hours.String()}
 	}
+	state.Ends = cfg.Hours.Ends(now)
 	return state, sample, this
 }
 

@@ -414,3 +414,24 @@ func TestTheFirstLookIsToldBeforeItIsOver(t *testing.T) {
 		<-done
 	})
 }
+
+// When the hours end is told once for each time, in the hours before it.
+func TestTheEndOfTheHoursIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at midnight UTC, 2000-01-01
+		hours, err := yield.ParseHours("00:00-00:02, 00:03-00:04")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		watching(t, Config{
+			Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: hours,
+			Now:  func() time.Time { return time.Now().UTC() },
+			Ends: func(at time.Time) { told = append(told, at.Format("15:04")) },
+		})
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if got, want := fmt.Sprint(told), "[00:02 00:00 00:04 00:00]"; got != want {
+			t.Errorf("told %s, want %s; 00:00 is that of no time", got, want)
+		}
+	})
+}

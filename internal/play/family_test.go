@@ -122,6 +122,7 @@ func tale(name string, seed uint64) scenario.Scenario {
 			s.Events = append(s.Events, e)
 		}
 	}
+	s.Events = append(s.Events, moves(s, r)...)
 	for i := range s.Events {
 		e := &s.Events[i]
 		// What is not declared is not missed.
@@ -143,6 +144,19 @@ func tale(name string, seed uint64) scenario.Scenario {
 	}
 	s.Expect = scenario.Expectations{{Measure: "flaws", Op: "="}}
 	return s
+}
+
+// moves draws users that have their jobs moved.
+func moves(s scenario.Scenario, r *rand.Rand) (moves []scenario.Event) {
+	for _, e := range s.Events {
+		if e.Kind == scenario.Submit && r.IntN(2) == 0 {
+			after := time.Duration(r.IntN(600)) * 100 * time.Millisecond
+			moves = append(moves, scenario.Event{
+				Kind: scenario.Migrate, At: e.At + after, Job: e.Submit.Name,
+			})
+		}
+	}
+	return moves
 }
 
 // submission draws a job that each of the sites can run.

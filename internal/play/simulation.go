@@ -152,6 +152,8 @@ func (p *simulation) do(a scenario.Action) {
 		p.submit(a.Event.Submit)
 	case scenario.Cancel:
 		p.cancel(a.Event.Job)
+	case scenario.Migrate:
+		p.migrate(a.Event.Job)
 	default:
 		changes()[a.Kind](p.w, site)
 	}
@@ -181,6 +183,15 @@ func (p *simulation) cancel(name string) {
 			p.oracle.Cancelled(p.jobs[i].id)
 		}
 		p.errs = append(p.errs, p.w.Cancel(p.jobs[i].by, p.jobs[i].id))
+	}
+}
+
+// migrate moves the running tasks of all jobs of a submission. A refusal is an answer.
+func (p *simulation) migrate(name string) {
+	for _, i := range p.names[name] {
+		if p.w.Move(p.jobs[i].by, p.jobs[i].id, true) == nil {
+			p.troubles[scenario.Migrate.String()]++
+		}
 	}
 }
 

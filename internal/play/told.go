@@ -196,6 +196,10 @@ func attemptsOf(msg protocol.Message) []grid.AttemptID {
 		return []grid.AttemptID{m.Attempt}
 	case protocol.Exited:
 		return []grid.AttemptID{m.Attempt}
+	case protocol.Move:
+		return []grid.AttemptID{m.Attempt}
+	case protocol.Movable:
+		return []grid.AttemptID{m.Attempt}
 	default:
 		return nil
 	}
@@ -216,6 +220,10 @@ func attemptText(msg protocol.Message) string {
 		return refusalText(m.Refusal)
 	case protocol.Exited:
 		return causeWord(m.Exit)
+	case protocol.Move:
+		return map[bool]string{false: "save a last state", true: "stop"}[m.Stop]
+	case protocol.Movable:
+		return reasonWord(m.Reason)
 	default:
 		return ""
 	}

@@ -77,7 +77,7 @@ func (p *simulation) count(a scenario.Action) {
 	if a.Kind == scenario.Upset {
 		word = a.Event.Trouble.Word
 	}
-	begins := a.Kind == a.Event.Kind && a.Kind != scenario.Submit && a.Kind != scenario.Cancel
+	begins := a.Kind == a.Event.Kind && !a.Kind.OfJob()
 	if !begins || p.w.Site(grid.SiteID(at)) == nil {
 		return
 	}

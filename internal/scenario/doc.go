@@ -29,6 +29,7 @@
 //	pause   site=s1 at=0s for=20s               # its owner wants no work
 //	busy    site=s1 at=30s for=60s              # its owner uses the machine: jobs are suspended
 //	cancel  job=j1 at=40s
+//	migrate job=j1 at=40s
 //	suspend site=s2 at=30s for=5m               # a laptop that is shut
 //	cut     site=s1 at=30s for=1m to=s2         # one way; further words: see Troubles
 //	liar    site=s4 at=0s how=hold              # accepts, renews and runs nothing

@@ -82,8 +82,8 @@ func (e Event) String() string {
 	switch e.Kind {
 	case Submit:
 		return e.Submit.text(e.At)
-	case Cancel:
-		return fmt.Sprintf("cancel job=%s at=%s\n", e.Job, e.At)
+	case Cancel, Migrate:
+		return fmt.Sprintf("%s job=%s at=%s\n", e.Kind, e.Job, e.At)
 	case Upset:
 		return fmt.Sprintf("%s site=%s at=%s%s%s\n",
 			e.Trouble.Word, e.Site, e.At, timeText("for", e.For), e.Trouble.text())

@@ -72,7 +72,7 @@ var words = map[string]func(*parser, *line){ //nolint:gochecknoglobals // a cons
 	"crash": (*parser).trouble, "isolate": (*parser).trouble, "silent": (*parser).trouble,
 	"pause":  (*parser).trouble,
 	"busy":   (*parser).trouble,
-	"cancel": (*parser).cancel, "run": (*parser).run, "expect": (*parser).expect,
+	"cancel": (*parser).toJob, "migrate": (*parser).toJob, "run": (*parser).run, "expect": (*parser).expect,
 }
 
 func (p *parser) read(l *line) {
@@ -83,7 +83,7 @@ func (p *parser) read(l *line) {
 	if !known {
 		names := []string{
 			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
-			"cancel", "run", "expect",
+			"cancel", "migrate", "run", "expect",
 		}
 		names = slices.Concat(names, slices.Sorted(maps.Keys(Troubles())))
 		l.errs = nil
@@ -115,9 +115,10 @@ func (p *parser) whole() {
 		}
 	}
 	for _, e := range p.s.Events {
-		if e.Kind == Cancel && !p.submitted(e.Job) {
-			p.errs = append(p.errs,
-				&Error{Word: "cancel", Key: "job", Have: e.Job, Want: "the name of a submission"})
+		if e.Kind.OfJob() && e.Kind != Submit && !p.submitted(e.Job) {
+			p.errs = append(p.errs, &Error{
+				Word: e.Kind.String(), Key: "job", Have: e.Job, Want: "the name of a submission",
+			})
 		}
 		if e.Kind == Submit {
 			p.errs = append(p.errs, p.checkNeeds(e)...)
@@ -237,9 +238,14 @@ func (p *parser) add(l *line, e Event) {
 	p.s.Events = append(p.s.Events, e)
 }
 
-func (p *parser) cancel(l *line) {
+// toJob reads what is done to a job.
+func (p *parser) toJob(l *line) {
+	kind := Cancel
+	if l.word == Migrate.String() {
+		kind = Migrate
+	}
 	p.add(l, Event{
-		Kind: Cancel, At: l.duration("at", 0, false), Job: l.required("job", "the name of a submission"),
+		Kind: kind, At: l.duration("at", 0, false), Job: l.required("job", "the name of a submission"),
 	})
 }
 

@@ -80,7 +80,7 @@ func TestParseErrors(t *testing.T) {
 		"sites n=2": "run: want a line that says how long; add " +
 			"run for=10m seed=1",
 		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
-			"submit crash isolate silent pause busy cancel run expect backup batch broken cut deaf drift " +
+			"submit crash isolate silent pause busy cancel migrate run expect backup batch broken cut deaf drift " +
 			"full kill liar lose part power restore set slow stick suspend tune twin at its beginning; " +
 			"did you mean submit?",
 		small + "cut site=s0 to=s9": "line 3: cut to=s9: want the name of a site, s0 to s1; sites are " +
@@ -114,6 +114,7 @@ func TestParseErrors(t *testing.T) {
 		small + "crash site=s1 amid=sleep": "line 3: crash amid=sleep: want step; leave it out for a " +
 			"crash between two steps",
 		small + "cancel job=a":        "cancel job=a: want the name of a submission",
+		small + "migrate job=a at=1s": "migrate job=a: want the name of a submission",
 		small + "expect job=a lost=0": "line 3: expect job=a: want the name of a submission",
 		small + "expect losst=0": "line 3: expect losst: want one of " + strings.Join(Measures(), " ") +
 			" site.EVENT broker.EVENT; did you mean lost?",

@@ -57,16 +57,20 @@ const (
 	Away                    // the owner no longer needs it
 	Submit                  // a job is submitted
 	Cancel                  // a job is called off
+	Migrate                 // its running tasks are moved, if need be from their beginning
 	Upset                   // something else goes wrong at the site, see Trouble
 	Settle                  // and is over
 )
+
+// OfJob reports whether the kind is about a job, and not about a site.
+func (k Kind) OfJob() bool { return k == Submit || k == Cancel || k == Migrate }
 
 // String is the word of the format that begins the line.
 func (k Kind) String() string {
 	words := [...]string{
 		"unknown", "crash", "restart", "isolate", "rejoin", "silent", "speak", "pause", "resume",
 		"busy", "away",
-		"submit", "cancel", "upset", "settle",
+		"submit", "cancel", "migrate", "upset", "settle",
 	}
 	if int(k) < len(words) {
 		return words[k]
@@ -79,11 +83,11 @@ type Event struct {
 	Kind Kind
 	At   time.Duration // since the start
 	For  time.Duration // crash, isolate, silent, pause, busy: how long; 0 = to the end
-	Site string        // whom it happens to; empty for submit and cancel
+	Site string        // whom it happens to; empty for submit, cancel and migrate
 	// Amid makes a crash happen in the midst of the next step, with a part of its effects
 	// carried out.
 	Amid   bool
-	Job    string     // cancel: the name of the submission
+	Job    string     // cancel, migrate: the name of the submission
 	Submit Submission // submit: what
 
 	Trouble Trouble // upset: what

@@ -171,6 +171,7 @@ type TaskView struct {
 	Promise  *PromiseView  `json:"promise,omitempty"`
 	Progress *Progress     `json:"progress,omitempty"` // of staging
 	Saved    *SavedView    `json:"saved,omitempty"`    // from which another site would go on
+	Move     *MoveView     `json:"move,omitempty"`     // to another site, on purpose
 	Code     *int          `json:"code,omitempty"`     // once ended
 	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
 	Text     string        `json:"text,omitempty"`     // what a person should know

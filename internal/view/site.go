@@ -42,6 +42,8 @@ type RunningTask struct {
 	Phase         Phase       `json:"phase"`
 	Need          Resources   `json:"need"`
 	Started       Time        `json:"started,omitzero"`
+	// why it leaves for another site as soon as one is found
+	Leaves string `json:"leaves,omitempty"`
 }
 
 // AgentStatus is the state of this agent and its site.
@@ -62,8 +64,12 @@ type AgentStatus struct {
 	Running     []RunningTask `json:"running"`
 	Paused      bool          `json:"paused"`
 	PausedUntil Time          `json:"paused_until,omitzero"` // left out: until resumed
-	Stopping    bool          `json:"stopping"`
-	Peers       int           `json:"peers"` // connected sites
+	// while paused, jobs that can go on elsewhere leave
+	Leaving bool `json:"leaving,omitempty"`
+	// when those that cannot are stopped; left out: they are not
+	StopAt   Time `json:"stop_at,omitzero"`
+	Stopping bool `json:"stopping"`
+	Peers    int  `json:"peers"` // connected sites
 	// sites that may take part, connected or not, this one included
 	Members        int              `json:"members"`
 	Banned         int              `json:"banned"`       // sites that are kept out

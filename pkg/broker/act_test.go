@@ -38,7 +38,9 @@ var sites = []grid.SiteID{"a", "b", "c", self, "stranger", ""}
 
 func (r *rig) act(s source) {
 	from := sites[s.n(len(sites))]
-	switch s.n(15) {
+	switch s.n(16) {
+	case 9:
+		r.move(s)
 	case 0:
 		r.do(step.Submit{Command: 1, Job: r.drawJob(s), NoWait: s.n(4) == 0})
 	case 1:
@@ -222,8 +224,8 @@ func (r *rig) drawAttempt(s source) grid.AttemptID {
 func (r *rig) drawTimer(s source) step.TimerKey {
 	name := []string{
 		timerRound, timerExplain, timerAgain, timerForget, timerAward, timerLease, timerCollect,
-		timerRivals, "else", timerHold, timerWindow,
-	}[s.n(11)]
+		timerRivals, "else", timerHold, timerWindow, timerMove,
+	}[s.n(12)]
 	key := step.TimerKey{Name: name, ID: string(r.drawID(s))}
 	switch attempt := r.drawAttempt(s); {
 	case name == timerRivals:
@@ -254,7 +256,12 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	}
 	refusal := grid.Refusal{Reason: grid.Reason(s.n(6)), Never: s.n(2) == 0}
 	attempt := r.drawAttempt(s)
-	switch s.n(13) {
+	switch s.n(14) {
+	case 13:
+		return protocol.Movable{
+			Attempt: attempt, Reason: grid.Reason(s.n(3)), Saves: s.n(2) == 0, Begun: s.n(2) == 0,
+			Next: uint64(s.n(3)),
+		}
 	case 11:
 		return protocol.MayStart{Renewal: 3, Attempts: []grid.AttemptID{attempt, r.drawAttempt(s)}}
 	case 12:
@@ -286,6 +293,22 @@ func (r *rig) drawMessage(s source) protocol.Message {
 	default:
 		return r.drawExit(s, attempt)
 	}
+}
+
+// move lets tasks move, or a checkpoint of one count.
+func (r *rig) move(s source) {
+	at := r.drawAttempt(s)
+	if s.n(2) == 0 {
+		r.do(step.MoveTasks{Command: 3, Job: r.drawID(s), Anew: s.n(2) == 0})
+		return
+	}
+	_, t := r.m.jobs.task(at.Task)
+	if t == nil {
+		return
+	}
+	c := checkpoint(t.latest() + uint64(s.n(2)))
+	r.hear(t.site, protocol.Checkpointed{Attempt: at, Checkpoint: c})
+	r.do(step.Pulled{Attempt: at, Number: c.Number, CID: c.CID})
 }
 
 // drawRenew asks for a lease, as versions do that say nothing else, and as they do that say

@@ -109,6 +109,9 @@ func (m *Machine) closeRound(j *job) {
 	}
 	if p, is := m.probes[j.id]; is {
 		m.herald.endProbe(p)
+		if p.seeks != "" {
+			m.moves.found(p)
+		}
 		return
 	}
 	if !m.peers.admits(j) {

@@ -57,7 +57,8 @@ func (j *job) refusesSaved(t *task, c grid.Checkpoint) grid.Reason {
 func (m takings) onPulled(in step.Pulled) {
 	id := in.Attempt
 	j, t := m.jobs.task(id.Task)
-	if t == nil || t.token != id.Token || t.pulling.Number != in.Number || t.phase.Ended() {
+	if t == nil || t.token != id.Token || t.phase.Ended() ||
+		in.Number == 0 || t.pulling.Number != in.Number {
 		m.strandedSaved(in)
 		return
 	}

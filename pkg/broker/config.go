@@ -76,6 +76,9 @@ type Config struct {
 	NoBinding   bool // UNSAFE, for tests only: leases of earlier runs are not presumed as granted
 	NoFencing   bool // UNSAFE, for tests of the audit only: stale attempts get leases, too
 	NoBounds    bool // UNSAFE, for tests of the oracles only: attempts go on as long as they renew
+	// NoSeeking, NoLastSave: UNSAFE, for tests of the oracles only: tasks move although no other
+	// site offers; and without a last checkpoint.
+	NoSeeking, NoLastSave bool
 	// NoHolding: UNSAFE, for tests of the oracles only: checkpoints count that are not here.
 	NoHolding bool `json:",omitempty"`
 	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies

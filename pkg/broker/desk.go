@@ -21,6 +21,9 @@ func (d desk) onWall(t time.Time) time.Time { return d.m.onWall(t) }
 
 func (d desk) cfg() *Config { return &d.m.cfg }
 
+// standing lists the offers of the job that can still be taken.
+func (d desk) standing() []*candidate { return d.m.peers.standing(d.j) }
+
 // reachable reports whether a site is this one or connected.
 func (d desk) reachable(site grid.SiteID) bool { return d.m.peers.reachable(site) }
 

@@ -13,6 +13,7 @@ import (
 // endTask moves a task to a phase that it stays in.
 func (r *run) endTask(j *job, index uint32, phase grid.Phase) {
 	j.end(index, phase)
+	r.endMove(j, index)
 	r.dropSaved(j, index)
 	r.settle(j, index)
 	r.saveTask(j, index)

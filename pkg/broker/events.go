@@ -46,6 +46,11 @@ const (
 	eventSavedRefused = "checkpoint_refused" // warn; Reason
 	eventPullFailed   = "checkpoint_missed"  // debug; it could not be fetched; Text = problem
 
+	// Moves on purpose. Reason: why its site wants it; none: its user does.
+	eventMoveBegun = "move_begun" // info
+	eventMoved     = "moved"      // info; its attempt was ended for that
+	eventMoveStays = "move_stays" // info; Reason: why it stays; none: its site has changed its mind
+
 	// Promises; see also below.
 	eventStartLate      = "start_late"      // warn; Value = seconds, below 0: early; Text says so
 	eventDeadlineMissed = "deadline_missed" // warn; it goes on behind its deadline

@@ -23,6 +23,12 @@ type counterFact struct {
 	Jobs uint64 `json:"jobs"`
 }
 
+// countJob counts a job or a probe, whose ID follows from the number.
+func (r *run) countJob() {
+	r.counter++
+	r.persist(factCounter, "jobs", counterFact{Jobs: r.counter})
+}
+
 // The keys of factGrants.
 const (
 	grantsLongest = "longest" // the longest promise that has no note of its own
@@ -65,6 +71,7 @@ type taskFact struct {
 	ByMS       int64         `json:"by_ms,omitempty"`     // stint.by, if it was quoted a wait
 	Pledge     *pledgeFact   `json:"pledge,omitempty"`
 	Saved      []savedFact   `json:"saved,omitempty"` // the latest first
+	Move       *moveFact     `json:"move,omitempty"`  // while it is to move
 	copyFact
 }
 
@@ -109,6 +116,7 @@ func (r *run) saveTask(j *job, index uint32) {
 		Failed:   t.failed,
 		Tries:    triesOnWall(t.tries, r.ahead),
 		Accepted: t.accepted, Kept: t.kept, Pledge: t.fact(), Saved: r.savedFacts(&t.savings),
+		Move:     t.moving.fact(),
 		copyFact: t.copyFact(),
 	}
 	if j.traits.promise {

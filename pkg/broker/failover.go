@@ -19,6 +19,11 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
 		return
 	}
+	if t.over && t.moving.stage == moveStopping {
+		m.moved(j, id.Task.Index)
+		m.placeAgain(j)
+		return
+	}
 	if t.over {
 		why := "was " + t.phase.String() + " for too long"
 		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
@@ -207,6 +212,7 @@ func (m *Machine) takeUp(j *job, index uint32) {
 	t.move(grid.PhaseRunning)
 	t.countOn(m.now)
 	t.silence = silence{}
+	m.moves.resume(j, index)
 	if j.traits.promise && t.startedAt.IsZero() {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard
 	}

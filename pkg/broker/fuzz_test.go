@@ -250,6 +250,9 @@ func (r *rig) checkWakeUps(in step.Input) {
 				// it has no lease before that of the last is answered, or missed
 			case t.active() && !set(timerLease, attempt.String()):
 				r.t.Fatalf("after %+v: %s is %s and its lease never ends", in, attempt, t.phase)
+			case t.active() && t.moving.stage != moveNone && !t.over && !j.sought &&
+				!set(timerMove, attempt.String()):
+				r.t.Fatalf("after %+v: %s moves and nobody looks after that", in, attempt)
 			}
 		}
 	}

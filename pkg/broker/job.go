@@ -25,6 +25,8 @@ type job struct {
 	// other reason to wait follows from the job's tasks, its predecessors and the time; it is
 	// computed, not stored, so that it cannot be wrong. Only enter changes it.
 	stage stage
+	// sought: sites are asked whether they would take tasks that are to move.
+	sought bool
 }
 
 // stage is a step of placing that is under way: *round, *holding or *gathering.

@@ -142,7 +142,7 @@ func (l *ledgerRun) look() {
 	shown := []any{l.m.Members(), l.m.Jobs()}
 	for _, id := range l.m.enquiryIDs() {
 		state, _ := l.m.Job(id)
-		shown = append(shown, state, l.m.Data(id), l.m.Bound(id))
+		shown = append(shown, state, l.m.Data(id), l.m.jobs.boundTo(id))
 	}
 	text, err := json.Marshal(shown)
 	if err != nil {

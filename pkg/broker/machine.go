@@ -18,7 +18,7 @@ type Machine struct {
 	archive   archive // where ended jobs go
 	takings   takings // checkpoints that sites have taken
 	looks     looks   // at other jobs, later in the Step
-	counter   uint64  // of jobs, ever
+	moves     moves   // tasks that move on purpose
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -39,6 +39,9 @@ func New(cfg Config) *Machine {
 	m.herald = herald{run: r, peers: m.peers, jobs: m.jobs}
 	m.rights = rights{run: r, peers: m.peers, jobs: m.jobs}
 	m.takings = takings{run: r, jobs: m.jobs}
+	m.moves = moves{
+		run: r, enquiries: m.enquiries, peers: m.peers, herald: m.herald, rights: m.rights,
+	}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }

@@ -15,6 +15,10 @@ import (
 type probe struct {
 	*job
 	command uint64 // to be answered when its round closes
+	// seeks is the job that it seeks sites for, and tasks are those that are to move there; empty:
+	// it is its user's.
+	seeks grid.JobID
+	tasks []uint32
 }
 
 // probes is the table of those that are kept.
@@ -66,6 +70,8 @@ func (p probes) onForgetTimer(id grid.JobID) { delete(p, id) }
 func (h herald) endProbe(p *probe) {
 	p.open, p.waiting, p.ended = 0, nil, h.now
 	h.clear(p.job, protocol.ClearWithdrawn)
-	h.out.Emit(step.Reply{Command: p.command, Job: p.id})
+	if p.seeks == "" {
+		h.out.Emit(step.Reply{Command: p.command, Job: p.id})
+	}
 	h.setTimer(timerForget, string(p.id), h.now.Add(probeKept))
 }

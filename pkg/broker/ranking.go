@@ -13,27 +13,26 @@ import (
 // Offers that are equally near come in random order, in the thesis map the
 // faster site first: every adequate site has x = 0 there, so distance does not
 // see speed.
-func (d desk) standing() []*candidate {
-	j := d.j
+func (p *peers) standing(j *job) []*candidate {
 	all := make([]*candidate, 0, len(j.offers))
 	for _, site := range sortedSites(j.offers) {
 		c := j.offers[site]
-		if !c.expires.After(d.m.now) {
+		if !c.expires.After(p.now) {
 			delete(j.offers, site)
 			continue
 		}
-		if !d.m.peers.reachable(site) {
+		if !p.reachable(site) {
 			continue
 		}
-		if left := d.m.peers.allowed(c, j); left > 0 {
+		if left := p.allowed(c, j); left > 0 {
 			c.left = left
 			all = append(all, c)
 		}
 	}
 	all = index.RankOffers(all, func(c *candidate) *grid.Offer { return &c.offer })
-	d.m.breakTies(all, j.req.Map == grid.MapThesis)
-	if d.m.cfg.Policy.Orders() {
-		return d.m.peers.likeliest(all)
+	p.breakTies(all, j.req.Map == grid.MapThesis)
+	if p.cfg.Policy.Orders() {
+		return p.likeliest(all)
 	}
 	return all
 }

@@ -24,6 +24,11 @@ func (m *Machine) onRenew(from grid.SiteID, msg protocol.Renew) {
 		default:
 			m.stopTimer(timerLease, id.String())
 			t.leaseEnd = timeZero
+			if t.moving.stage == moveStopping { // a site of an earlier version, after a fence
+				m.moved(j, id.Task.Index)
+				m.placeAgain(j)
+				continue
+			}
 			m.failedAt(j, id.Task.Index, grid.Exit{
 				Cause: grid.CauseSiteRestart, Text: "its site has it no more",
 			}, suspectSite)

@@ -135,11 +135,11 @@ func TestBoundJobsAreAskedForWhenTheTimeHasCome(t *testing.T) {
 	if to, _ := sent[protocol.Announce](b.last); fmt.Sprint(to) != "[a]" {
 		t.Errorf("announced to %v when its time came, want a", to)
 	}
-	if got := b.m.Bound(id); fmt.Sprint(got) != fmt.Sprint([]grid.JobID{early}) {
+	if got := b.m.jobs.boundTo(id); fmt.Sprint(got) != fmt.Sprint([]grid.JobID{early}) {
 		t.Errorf("bound to it: %v", got)
 	}
 	b.restart("a", "b", "c")
-	if got := b.m.Bound(id); fmt.Sprint(got) != fmt.Sprint([]grid.JobID{early}) {
+	if got := b.m.jobs.boundTo(id); fmt.Sprint(got) != fmt.Sprint([]grid.JobID{early}) {
 		t.Errorf("bound to it after a restart: %v", got)
 	}
 }

@@ -108,6 +108,7 @@ func (l *jobs) restoreTask(f step.Fact, cfg *Config) error {
 			token: v.Token, site: v.Site, distance: v.Distance, awardedAt: step.FromMS(v.AwardedMS),
 			long: v.longGrant(j, cfg), startsAt: step.FromMS(v.StartsMS),
 			stint: stint{by: step.FromMS(v.ByMS)}, line: v.Line,
+			moving: restoreMove(v.Move),
 			blamed: v.Blamed,
 		},
 		silence: silence{silent: v.Silent},

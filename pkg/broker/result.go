@@ -44,6 +44,12 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 		m.failedAt(j, index, grid.Exit{Cause: grid.CauseSandbox, Text: text}, suspectSite)
 		return
 	}
+	if t.isMoved(msg.Exit) {
+		m.moved(j, index)
+		m.rights.acknowledge(from, msg.Attempt)
+		m.placeAgain(j)
+		return
+	}
 	if !msg.Exit.Cause.Final() {
 		m.failedAt(j, index, msg.Exit, suspectTask)
 		return
@@ -61,6 +67,7 @@ func (m *Machine) onExited(from grid.SiteID, msg protocol.Exited) {
 func (r *run) keep(j *job, index uint32, exit grid.Exit) {
 	t := &j.tasks[index]
 	t.exit = &exit
+	r.endMove(j, index)
 	t.move(grid.PhaseCollecting)
 	r.saveTask(j, index)
 }

@@ -70,5 +70,6 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	case t.active():
 		m.presume(j, index)
 		m.setTimer(timerLease, j.attempt(index).String(), t.leaseEnd)
+		m.moves.resume(j, index)
 	}
 }

@@ -73,12 +73,11 @@ func (r rights) mayBeTwo(j *job, site grid.SiteID) bool {
 	return since < toldWithin || r.peers.noneMet() && since < r.cfg.BootGrace
 }
 
-// putOff lets an attempt wait that has no lease yet, and whose site asks again soon.
+// putOff lets an attempt wait that has no lease yet, and whose site asks again soon. One that was
+// presumed while its task waited has no timer.
 func (r rights) putOff(t *task, id grid.AttemptID) {
-	if end := r.now.Add(r.cfg.Lease); end.After(t.leaseEnd) {
-		t.leaseEnd = end
-		r.setTimer(timerLease, id.String(), end)
-	}
+	t.leaseEnd = latest(t.leaseEnd, r.now.Add(r.cfg.Lease))
+	r.setTimer(timerLease, id.String(), t.leaseEnd)
 }
 
 // fence stops what a site has of tasks, up to a token each.

@@ -15,6 +15,7 @@ type run struct {
 	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause
 	incarnation uint64     // the number of this run
 	nonce       uint64     // drawn for this run
+	counter     uint64     // of jobs and probes, ever
 	unknown     bool       // an earlier run doubted so, and did not come to an end of it
 	doubted     bool       // the facts were found to be older than what was promised
 	bootedAt    time.Time
@@ -39,6 +40,7 @@ const (
 	timerAward    = "award"    // an award was not answered; ID is its first attempt
 	timerLease    = "lease"    // the last lease of an attempt has ended; ID is the attempt
 	timerCollect  = "collect"  // fetch outputs again; ID is the attempt
+	timerMove     = "move"     // an attempt that is to move is looked after; ID is the attempt
 	timerHold     = "hold"     // sites had the time to make their offers firm; ID is the job
 	timerRivals   = "rivals"   // whether the sites that queue a task are there; ID is the task
 	timerWindow   = "window"   // what waits is too late now; ID is the job

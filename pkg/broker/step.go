@@ -23,6 +23,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onProbe(in)
 	case step.CancelJob:
 		m.onCancel(in)
+	case step.MoveTasks:
+		m.moves.onTasks(in)
 	case step.ForgetJob:
 		m.onForget(in)
 	case step.Archived:
@@ -45,6 +47,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onCollected(in)
 	case step.Pulled:
 		m.takings.onPulled(in)
+		m.moves.saved(in.Attempt)
 	case step.SpaceChanged:
 		m.onSpace(in)
 
@@ -74,6 +77,9 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.onProgress(from, msg)
 		case protocol.Checkpointed:
 			m.takings.onCheckpointed(from, msg)
+			m.moves.saved(msg.Attempt)
+		case protocol.Movable:
+			m.moves.onMovable(from, msg)
 		case protocol.Testimony:
 			m.peers.onTestimony(from, msg)
 		case protocol.Exited:
@@ -113,6 +119,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			withAttempt(id, m.onLeaseTimer)
 		case timerCollect:
 			withAttempt(id, m.onCollectTimer)
+		case timerMove:
+			withAttempt(id, m.moves.onTimer)
 		}
 
 	default: // the other inputs are the site machine's

@@ -67,8 +67,7 @@ func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
 	}
-	m.counter++
-	m.persist(factCounter, "jobs", counterFact{Jobs: m.counter})
+	m.countJob()
 	return j, nil
 }
 

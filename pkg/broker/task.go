@@ -47,6 +47,7 @@ type attempt struct {
 	blamed    bool        // a fault of it was counted, so nothing else of it counts
 	stint                 // the time that it has had
 	arrival
+	moving moving // to another site, on purpose
 }
 
 // silence says whether the latest attempt is heard of.

@@ -37,6 +37,8 @@ type TaskState struct {
 	Tries              []Try
 	Saved              []Saved // checkpoints that count, the latest first
 	Rivals             []Rival // the sites that queue it, while several do; Site is the first
+	// Move is on its way to another site, or why it stays; nil: nobody wants it to move.
+	Move *Move `json:",omitempty"`
 	// Copies are those of a task that may run in several. All else is about one of them, RunsAs.
 	Copies []CopyState `json:",omitempty"`
 	RunsAs grid.TaskID `json:",omitzero"` // which copy runs, or has brought the result
@@ -77,6 +79,23 @@ type Saved struct {
 	grid.Checkpoint
 	Site grid.SiteID // that has taken it
 	At   time.Time   // since when it counts
+}
+
+// Move says how a task that has a site is moved to another one, or why it was not.
+type Move struct {
+	Stage string      // seeking, saving or stopping; empty: it does not move
+	Why   grid.Reason // its site's; ReasonNone: its user wants it
+	Stays grid.Reason // why the last one came to nothing; ReasonNone: none has
+	Note  string      // the same for people, with what can be done
+}
+
+// shownMove is nil unless a site has the task.
+func (t *task) shownMove() *Move {
+	mv := &t.moving
+	if !t.active() || mv.stage == moveNone && mv.stays == grid.ReasonNone {
+		return nil
+	}
+	return &Move{Stage: mv.stage.String(), Why: mv.why, Stays: mv.stays, Note: mv.note}
 }
 
 // Rival is one of several sites that queue the same task: the first whose turn it is
@@ -122,10 +141,6 @@ func (m *Machine) Submitted(id grid.JobID) (time.Time, bool) {
 	}
 	return m.onWall(j.submitted), true
 }
-
-// Bound lists the jobs that were submitted to run inside a reservation, in the order
-// of their submission, ended ones included.
-func (m *Machine) Bound(reservation grid.JobID) []grid.JobID { return m.jobs.boundTo(reservation) }
 
 // Members lists the other sites that were seen within a week, ascending.
 func (m *Machine) Members() []MemberState { return m.peers.states() }
@@ -177,6 +192,7 @@ func (t *task) state(id grid.TaskID, asked bool) TaskState {
 		Done: t.done, Total: t.total, StartedAt: t.startedAt, Exit: t.exit, Tries: slices.Clone(t.tries),
 		Standing: t.standing, PlannedStart: t.startsAt, Kept: t.kept,
 		Promise: t.shown(), StartLate: t.startLate, EndLate: t.endLate, PromiseNote: t.note,
+		Move: t.shownMove(),
 	}
 	for _, c := range t.counted {
 		s.Saved = append(s.Saved, Saved{Checkpoint: c.Checkpoint, Site: c.site, At: c.at})

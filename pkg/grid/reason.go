@@ -51,7 +51,9 @@ const (
 	ReasonSavedForeign Reason = 35 // a checkpoint of another task, or of another program
 	ReasonSavedOld     Reason = 36 // a checkpoint that is older than it is said to be
 	ReasonSavedMissing Reason = 37 // a checkpoint could not be fetched
-	reasons                   = ReasonSavedMissing
+	ReasonCannotSave   Reason = 38 // its program has saved no state that it could go on from
+	ReasonNowhere      Reason = 39 // no other site offers
+	reasons                   = ReasonNowhere
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -75,6 +77,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"another agent with this site's identity was started later",
 	"the checkpoint is damaged or cut short", "the checkpoint is of another task or program",
 	"the checkpoint is older than it is said to be", "the checkpoint could not be fetched",
+	"its program has saved no state", "no other site offers",
 }
 
 // String is the reason in words a person understands.

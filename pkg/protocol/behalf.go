@@ -46,7 +46,7 @@ func (m OnBehalf) Validate() error {
 func betweenMachines(m Message) bool {
 	switch m.(type) {
 	case Announce, Reannounce, Requirements, HoldOffer, Award, Clear, Lease, Held, Fence, Cancel,
-		ExitAck:
+		ExitAck, Move:
 		return true
 	case OnBehalf: // no nesting, whatever ForBroker says of what is inside
 		return false

@@ -280,6 +280,11 @@ func goldenMessages() map[string]Message {
 		"checkpointed": Checkpointed{Attempt: at, Checkpoint: saved},
 		"held":         Held{Attempt: at, Number: 4},
 		"heldnot":      Held{Attempt: at, Number: 4, Reason: grid.ReasonSavedForeign},
+		"move":         Move{Attempt: at},
+		"movestop":     Move{Attempt: at, Stop: true},
+		"movable": Movable{
+			Attempt: at, Reason: grid.ReasonOwnerHours, Saves: true, Next: 5, Begun: true,
+		},
 		"testimony": Testimony{
 			Author: "12D3KooWauthor", Sequence: 1<<32 | 3, IssuedMS: 1_772_000_000_000,
 			Said: []Statement{

@@ -97,18 +97,10 @@ func setAttempt(w *wirepb.Wire, m Message) bool {
 			Attempt: wireAttempt(m.Attempt), Exit: wireExit(m.Exit),
 			StartedAgoNs: int64(m.StartedAgo), EndedAgoNs: int64(m.EndedAgo),
 		}}
-	case Checkpointed:
-		w.Body = &wirepb.Wire_Checkpointed{Checkpointed: &wirepb.Checkpointed{
-			Attempt: wireAttempt(m.Attempt), Checkpoint: wireCheckpoint(m.Checkpoint),
-		}}
-	case Held:
-		w.Body = &wirepb.Wire_Held{Held: &wirepb.Held{
-			Attempt: wireAttempt(m.Attempt), Number: m.Number, Reason: uint32(m.Reason),
-		}}
 	case ExitAck:
 		w.Body = &wirepb.Wire_ExitAck{ExitAck: &wirepb.ExitAck{Attempts: each(m.Attempts, wireAttempt)}}
 	default:
-		return false
+		return setSaved(w, m)
 	}
 	return true
 }
@@ -261,20 +253,10 @@ func (r *reader) aboutAttempt(w *wirepb.Wire) Message {
 			StartedAgo: time.Duration(b.Exited.GetStartedAgoNs()),
 			EndedAgo:   time.Duration(b.Exited.GetEndedAgoNs()),
 		}
-	case *wirepb.Wire_Checkpointed:
-		return Checkpointed{
-			Attempt:    attempt(b.Checkpointed.GetAttempt()),
-			Checkpoint: checkpoint(b.Checkpointed.GetCheckpoint()),
-		}
-	case *wirepb.Wire_Held:
-		return Held{
-			Attempt: attempt(b.Held.GetAttempt()), Number: b.Held.GetNumber(),
-			Reason: reason(b.Held.GetReason()),
-		}
 	case *wirepb.Wire_ExitAck:
 		return ExitAck{Attempts: attempts(b.ExitAck.GetAttempts())}
 	default:
-		return nil
+		return aboutSaved(w)
 	}
 }
 

@@ -453,6 +453,18 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 			return m
 		},
+		"move": func(t *rapid.T) Message {
+			return Move{Attempt: drawAttempt(t), Stop: rapid.Bool().Draw(t, "stop")}
+		},
+		"movable": func(t *rapid.T) Message {
+			return Movable{
+				Attempt: drawAttempt(t), Saves: rapid.Bool().Draw(t, "saves"), Next: number(t),
+				Begun: rapid.Bool().Draw(t, "begun"),
+				Reason: rapid.SampledFrom([]grid.Reason{
+					grid.ReasonNone, grid.ReasonPaused, grid.ReasonOwnerBusy,
+				}).Draw(t, "reason"),
+			}
+		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 
 		"behalf": drawOnBehalf, "group": drawGroup, "keep": drawKeep,

@@ -9,6 +9,7 @@
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal
+//	move.go              those of a task that moves
 //	testimony.go         what submitters tell each other of sites
 //	run.go               the name of a run
 //	behalf.go            messages said on behalf of an owner
@@ -20,6 +21,7 @@
 //	encode.go            a message becomes bytes
 //	decode.go            bytes become a message, validated
 //	convert_messages.go  between Go's types and the wire's: the messages
+//	convert_saved.go     the same for those about checkpoints and moves
 //	convert_write.go     their parts, written
 //	convert_read.go      their parts, read
 package protocol
@@ -74,7 +76,7 @@ func ForBroker(msg Message) bool {
 	case OnBehalf:
 		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
-		Exited, Checkpointed, Testimony:
+		Exited, Checkpointed, Movable, Testimony:
 		return true
 	default:
 		return false

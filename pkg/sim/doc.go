@@ -33,6 +33,7 @@
 //	disk.go     disks that are full, broken, slow, lost, or brought back from a backup
 //	sandbox.go  sandboxes that hang
 //	saving.go   programs that save their states, and whether work is lost
+//	moving.go   users and owners that have tasks moved
 //	liar.go     sites that lie to others
 //	twin.go     the same identity on two machines
 //	run.go      runs of a site, and that the newest one counts

@@ -23,6 +23,7 @@ const (
 	flawPromise  Flaw = "promise"  // what is said of a promise is not what became of it
 	flawLeftOver Flaw = "leftover" // all has ended, and something is still held for it
 	flawBack     Flaw = "back"     // a task went on from before its last checkpoint that counted
+	flawMoved    Flaw = "moved"    // a task was moved on purpose and has lost more than it had to
 	flawGrown    Flaw = "grown"    // all has ended, and a table is larger than before
 	flawWrong    Flaw = "wrong"    // a result on which sites were to agree is not right
 	flawAccused  Flaw = "accused"  // a site was outvoted that gives right results only
@@ -60,6 +61,7 @@ type Truth struct {
 	MayRefuse bool          // no site need be able to take it, or to promise what it wants
 	Mortal    bool          // its submitter's disk is lost or becomes an earlier one later
 	Lease     time.Duration // the longest that it may be granted; 0: short ones only
+	Settled   bool          // what sites offer does not change while a task of it moves
 	Hangs     bool          // a sandbox may hang: it has begun, and nobody sees that it does nothing
 	// Patience is for how much longer leases of it may be waited for: when a site's state was
 	// lost, became an earlier one, or is on two machines, nobody knows that what it ran has ended.
@@ -138,6 +140,7 @@ const slack = 2 * time.Minute
 // been left alone until now.
 func (o *Oracle) Judge(w *World, well time.Duration) []Finding {
 	findings := append(w.overlapping(), o.wentBack(w)...)
+	findings = append(findings, o.movedBadly(w)...)
 	for _, id := range o.order {
 		findings = append(findings, o.judge(w, o.jobs[id], well)...)
 	}

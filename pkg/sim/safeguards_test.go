@@ -8,6 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // safeguard is one of those that keep jobs from being lost, doubled or stuck. What switches it
@@ -47,6 +48,16 @@ func safeguards() []safeguard {
 			"checkpoints held before they count",
 			submitters(func(b *broker.Config) { b.NoHolding = true }),
 			(*trial).lostWithItsCheckpoints, flawBack,
+		},
+		{
+			"a last checkpoint before a move",
+			submitters(func(b *broker.Config) { b.NoLastSave = true }),
+			(*trial).movedByItsUser, flawMoved,
+		},
+		{
+			"another site before a move",
+			submitters(func(b *broker.Config) { b.NoSeeking = true }),
+			(*trial).movedAndNowhereToGo, flawMoved,
 		},
 		{
 			"results compared", submitters(func(b *broker.Config) { b.NoComparing = true }),
@@ -131,6 +142,30 @@ func (x *trial) lostWithItsCheckpoints() time.Duration {
 	id := x.submit(job)
 	x.At(50*time.Second, func() { x.Crash(x.victim(id)) })
 	return 50 * time.Second
+}
+
+// movedByItsUser moves a task that has computed for a while since its last checkpoint.
+func (x *trial) movedByItsUser() time.Duration {
+	job := elsewhere(5 * time.Minute)
+	job.Spec.Checkpoint.Every = 100 * time.Second
+	id := x.submit(job)
+	x.At(90*time.Second, func() { x.move(id) })
+	return 90 * time.Second
+}
+
+// movedAndNowhereToGo moves a task that fits at one other site, which takes none for a while.
+func (x *trial) movedAndNowhereToGo() time.Duration {
+	job := elsewhere(5 * time.Minute)
+	job.Spec.Need.MilliCPUs, job.Spec.Checkpoint.Every = 5000, 20*time.Second
+	id := x.submit(job) // s3 and s4 are large enough
+	x.At(30*time.Second, func() {
+		x.settled(id)
+		for _, s := range x.World.order {
+			x.Input(s, step.Pause{Until: x.Clock(s).Add(2 * time.Minute)})
+		}
+		x.move(id)
+	})
+	return 150 * time.Second
 }
 
 // liedTo gives a site that runs nothing and renews for as long as it may a job with a limit. It

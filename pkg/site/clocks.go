@@ -37,8 +37,7 @@ func (m *Machine) onClockStepped(in step.ClockStepped) {
 		a.shown.shift(in.By)
 		m.out.Persist(a.fact())
 	}
-	if p := &m.owner.paused; p.on && !p.until.IsZero() {
-		p.shown = p.shown.Add(in.By)
+	if p := &m.owner.paused; p.on && p.shift(in.By) {
 		m.out.Persist(p.fact())
 	}
 }

@@ -31,6 +31,9 @@ type Config struct {
 	MaxAttempts int           // attempts in all phases, unacknowledged ends included, at least 8
 
 	OwnerPatience time.Duration // attempts suspended for the owner move elsewhere after so long
+	// MoveAfter is the same for attempts that can go on elsewhere from a checkpoint: after so long
+	// their submitters are told that they may move, and move them where another site offers.
+	MoveAfter time.Duration
 
 	// LongestLease bounds what is taken of a lease, for a machine whose clock others set or that
 	// does not count suspend; 0 = all of it.
@@ -77,7 +80,7 @@ func Default(self grid.SiteID, capability grid.Capability) Config {
 		CacheEntries: 4_096, CacheTTL: time.Hour, OfferValidity: 30 * time.Second,
 		RenewRetry: time.Second, GiveUp: 30 * time.Second, FrozenLimit: time.Hour,
 		ResultHold: 7 * 24 * time.Hour, MaxAttempts: 16_384,
-		OwnerPatience: 10 * time.Minute, Prior: avail.DefaultPrior(),
+		OwnerPatience: 10 * time.Minute, MoveAfter: 2 * time.Minute, Prior: avail.DefaultPrior(),
 		Planning: Planning{Ahead: 30 * 24 * time.Hour, Longest: 24 * time.Hour},
 	}
 }
@@ -105,6 +108,7 @@ func (c Config) Validate() error {
 		{"FrozenLimit", c.FrozenLimit},
 		{"ResultHold", c.ResultHold},
 		{"OwnerPatience", c.OwnerPatience},
+		{"MoveAfter", c.MoveAfter},
 	} {
 		if d.value < time.Millisecond || d.value > grid.MaxRuntime {
 			errs = append(errs, fmt.Errorf("%w: %s: want 1ms to %s, have %s",

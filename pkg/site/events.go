@@ -35,6 +35,7 @@ const (
 	eventSavedCounts  = "checkpoint_counts"  // info; the submitter holds it
 	eventSavedRefused = "checkpoint_refused" // warn; Reason
 	eventSaveFailed   = "save_failed"        // warn; Text = why it could not be stored
+	eventMayMove      = "may_move"           // info; Reason: why an attempt is to leave
 
 	// Promises.
 	eventHeld        = "offer_held"       // debug; an offer was made firm; Value = tasks

@@ -46,6 +46,8 @@ type attemptFact struct {
 // pausedFact is the value of the fact that the owner paused the site.
 type pausedFact struct {
 	UntilMS int64 `json:"until_ms"` // ms since 1970 UTC; 0: until Resume
+	Leave   bool  `json:"leave,omitempty"`
+	StopMS  int64 `json:"stop_ms,omitempty"` // ms since 1970 UTC; 0: never
 }
 
 // fact returns the part of the attempt that must outlive a crash.
@@ -65,16 +67,33 @@ func (a *attempt) fact() step.Fact {
 }
 
 // fact returns the part of a pause that must outlive a crash.
-func (p pause) fact() step.Fact {
+func (p *pause) fact() step.Fact {
 	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
 	if p.on {
-		value := pausedFact{}
+		value := pausedFact{Leave: p.leave}
 		if !p.shown.IsZero() {
 			value.UntilMS = p.shown.UnixMilli()
+		}
+		if !p.stopShown.IsZero() {
+			value.StopMS = p.stopShown.UnixMilli()
 		}
 		fact = step.NewFact(kindPaused, pausedKey, value)
 	}
 	return fact
+}
+
+// pause reads a fact.
+func (f pausedFact) pause() pause {
+	p := pause{on: true, leave: f.Leave}
+	if f.UntilMS != 0 {
+		p.until = time.UnixMilli(f.UntilMS).UTC()
+		p.shown = p.until
+	}
+	if f.StopMS != 0 {
+		p.stopAt = time.UnixMilli(f.StopMS).UTC()
+		p.stopShown = p.stopAt
+	}
+	return p
 }
 
 // forget removes an attempt and its fact.
@@ -114,11 +133,7 @@ func (m *Machine) restoreFact(f step.Fact) error {
 		if err := json.Unmarshal(f.Value, &value); err != nil {
 			return err
 		}
-		m.owner.paused = pause{on: true}
-		if value.UntilMS != 0 {
-			m.owner.paused.until = time.UnixMilli(value.UntilMS).UTC()
-			m.owner.paused.shown = m.owner.paused.until
-		}
+		m.owner.paused = value.pause()
 		return nil
 	default:
 		return fmt.Errorf("%w: unknown kind; was it written by a later version?", grid.ErrInvalid)

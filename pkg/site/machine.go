@@ -167,6 +167,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onOwnerBusy(in)
 	case step.OwnerAway:
 		m.onOwnerAway()
+	case step.OwnerReturns:
+		m.onOwnerReturns(in)
 	case step.SpaceChanged:
 		m.onSpace(in)
 	case step.PlanningChanged:
@@ -224,6 +226,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onLease(in.From, msg)
 	case protocol.Held:
 		m.onCheckpointHeld(in.From, msg)
+	case protocol.Move:
+		m.onMove(in.From, msg)
 	case protocol.ExitAck:
 		m.onExitAck(in.From, msg)
 	case protocol.Fence:
@@ -251,6 +255,12 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onRenewTimer(grid.SiteID(key.ID))
 	case timerVacancy:
 		m.onVacancyTimer()
+	case timerMove:
+		m.attemptTimer(key, m.onMoveTimer)
+	case timerReturns:
+		m.reviewLeaving()
+	case timerStopAt:
+		m.onStopAtTimer()
 	case timerPause:
 		m.onPauseTimer()
 	case timerOwner:

@@ -17,6 +17,10 @@ type pause struct {
 	on    bool
 	until time.Time // zero: until Resume
 	shown time.Time // until, on the wall clock as it stands now
+	leave bool      // attempts that can go on elsewhere leave
+	// stopAt is when what cannot leave is stopped; zero: it is not. stopShown is that on the wall
+	// clock.
+	stopAt, stopShown time.Time
 }
 
 // owner holds the owner's wishes for the site, and what the machine lacks for them: each of the
@@ -26,6 +30,7 @@ type owner struct {
 	draining bool        // no fact: it ends with the agent
 	busy     grid.Reason // why the owner has the machine alone, ReasonNone: it is shared
 	full     bool        // the disk takes no more data; no fact either
+	returns  time.Time   // when the hours end in which it is shared; zero: not known, no fact
 }
 
 // onPause stops offering. It is a fact, so that a paused site stays paused after
@@ -35,17 +40,41 @@ func (m *Machine) onPause(in step.Pause) {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
-	m.owner.paused = pause{on: true}
-	if !in.Until.IsZero() {
-		m.owner.paused.shown = time.UnixMilli(in.Until.UnixMilli()).UTC()
-		m.owner.paused.until = m.owner.paused.shown.Add(-m.clocks.ahead)
+	p := pause{on: true, leave: in.Leave}
+	p.until, p.shown = m.ownTime(in.Until)
+	if in.Leave {
+		p.stopAt, p.stopShown = m.ownTime(in.StopAt)
 	}
-	m.out.Persist(m.owner.paused.fact())
+	m.owner.paused = p
+	m.out.Persist(p.fact())
 	m.out.Report(step.LevelInfo, eventPaused, step.Report{})
 	m.armPause()
+	m.reviewLeaving()
+}
+
+// ownTime is a time on the wall clock on the machine's, and as it is shown; both are zero if it is.
+func (m *Machine) ownTime(at time.Time) (own, shown time.Time) {
+	if at.IsZero() {
+		return own, shown
+	}
+	shown = time.UnixMilli(at.UnixMilli()).UTC()
+	return shown.Add(-m.clocks.ahead), shown
+}
+
+// shift follows a wall clock that was set, and reports whether that changes what is shown.
+func (p *pause) shift(by time.Duration) (changed bool) {
+	for _, shown := range []*time.Time{&p.shown, &p.stopShown} {
+		if !shown.IsZero() {
+			*shown, changed = shown.Add(by), true
+		}
+	}
+	return changed
 }
 
 func (m *Machine) armPause() {
+	if at := m.owner.paused.stopAt; !at.IsZero() {
+		m.out.SetTimer(timerStopAt, "", at)
+	}
 	if m.owner.paused.until.IsZero() {
 		m.out.StopTimer(timerPause, "")
 		return
@@ -70,6 +99,7 @@ func (m *Machine) unpause() {
 	m.owner.paused = pause{}
 	m.out.Persist(m.owner.paused.fact())
 	m.out.StopTimer(timerPause, "")
+	m.reviewLeaving()
 }
 
 // onResume ends a pause and calls off a drain.
@@ -133,6 +163,9 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 func (m *Machine) onTerms(in step.TermsChanged) {
 	cfg := m.cfg
 	cfg.MaxRuntime, cfg.OwnerPatience = in.MaxRuntime, in.Patience
+	if in.MoveAfter != 0 {
+		cfg.MoveAfter = in.MoveAfter
+	}
 	cfg.Planning.Ahead, cfg.Planning.Longest = in.Ahead, in.Longest
 	cfg.Priced, cfg.Price = in.Priced, in.Price
 	if err := cfg.Validate(); err != nil {
@@ -142,6 +175,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 	before := m.cfg
 	m.cfg = cfg
 	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
+	m.rearmMoves()
 	if m.owner.needs() != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}

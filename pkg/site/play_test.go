@@ -309,7 +309,12 @@ func (p *player) driver() {
 
 func (p *player) unasked() {
 	id := p.attempt()
-	switch p.next(7) {
+	switch p.next(9) {
+	case 7:
+		p.give(step.CanSave{Attempt: id})
+	case 8:
+		n := uint64(p.next(4))
+		p.give(step.Saved{Attempt: id, Checkpoint: taken(n), Problem: pick(p, "", "", "no space")})
 	case 0:
 		p.give(step.AttemptFrozen{Attempt: id})
 	case 1:
@@ -333,7 +338,9 @@ func (p *player) unasked() {
 func (p *player) order() {
 	id := p.attempt()
 	owner, _ := p.m.recallOwner(id.Task.Job)
-	switch p.next(6) {
+	switch p.next(8) {
+	case 6, 7:
+		p.say(owner, protocol.Move{Attempt: id, Stop: p.next(2) == 0})
 	case 0:
 		p.say(owner, protocol.Fence{Below: []grid.AttemptID{id, {Task: p.task(), Token: p.token()}}})
 	case 1:
@@ -367,7 +374,11 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(14) {
+	switch p.next(16) {
+	case 14:
+		p.give(step.Pause{Leave: true, StopAt: p.now.Add(p.span())})
+	case 15:
+		p.give(step.OwnerReturns{At: p.now.Add(p.span())})
 	case 13:
 		p.give(step.SpaceChanged{Full: p.next(2) == 0})
 	case 10:

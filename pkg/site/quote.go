@@ -65,6 +65,9 @@ func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, 
 	if !ok {
 		return quote{}, refusal, false
 	}
+	if m.closesBefore(q.place.End) {
+		return quote{}, grid.Refusal{Reason: grid.ReasonOwnerHours}, false
+	}
 	return m.measured(req, site, bare.StageIn, q)
 }
 

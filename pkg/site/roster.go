@@ -90,7 +90,8 @@ type attempt struct {
 	renew      time.Time     // when the next one does
 	reported   time.Time     // last staging report
 
-	saving saving
+	saving  saving
+	leaving leaving
 
 	exit     grid.Exit
 	ended    time.Time     // when it ended, to the millisecond

@@ -45,6 +45,7 @@ type saving struct {
 	untold grid.Checkpoint   // not answered by the submitter; its number is 0 if there is none
 	retell time.Duration     // the last pause before it was told again
 	kept   []grid.CID        // that are held for it here, the latest last
+	held   uint64            // the number of the last that counts
 }
 
 // newSaving is for an attempt that was awarded with these checkpoints.
@@ -107,6 +108,10 @@ func (m *Machine) onCanSave(in step.CanSave) {
 	}
 	a.saving.able, a.saving.taken = true, m.now
 	m.saveAfter(a, m.saveInterval(a)-a.saving.runTime(m.now))
+	m.reviewLeave(a)
+	if m.now.Sub(a.leaving.asked) < askedAgain { // its submitter waits for that
+		m.sendMovable(a, m.leavesFor(a), m.askedSave(a))
+	}
 }
 
 func (m *Machine) saveAfter(a *attempt, pause time.Duration) {
@@ -122,10 +127,15 @@ func (m *Machine) onSaveTimer(a *attempt) {
 	case s.untold.Number != 0:
 		m.sendCheckpointed(a)
 	default:
-		s.asked, s.taken = true, m.now
-		s.number++
-		m.out.Emit(step.Save{Attempt: a.id, Number: s.number})
+		m.takeSave(a)
 	}
+}
+
+func (m *Machine) takeSave(a *attempt) {
+	s := &a.saving
+	s.asked, s.taken = true, m.now
+	s.number++
+	m.out.Emit(step.Save{Attempt: a.id, Number: s.number})
 }
 
 // onSaved tells the submitter of a checkpoint that was taken.
@@ -150,7 +160,11 @@ func (m *Machine) onSaved(in step.Saved) {
 		r := about(a.id, a.submitter)
 		r.Text = in.Problem
 		m.out.Report(step.LevelWarn, eventSaveFailed, r)
-		m.saveAfter(a, m.saveInterval(a))
+		pause := m.saveInterval(a)
+		if a.leaving.told || m.now.Sub(a.leaving.asked) < askedAgain {
+			pause = min(pause, hurrySave)
+		}
+		m.saveAfter(a, pause)
 		return
 	}
 	s.cost, s.untold, s.retell = in.Took, c, firstRetell/2
@@ -192,13 +206,18 @@ func (m *Machine) onCheckpointHeld(from grid.SiteID, msg protocol.Held) {
 		m.letGo(a, s.kept[last:])
 		s.kept = s.kept[:last]
 	} else {
+		s.held = msg.Number
 		m.out.Report(step.LevelInfo, eventSavedCounts, r)
 		if old := len(s.kept) - grid.MaxSaved; old > 0 {
 			m.letGo(a, s.kept[:old])
 			s.kept = slices.Clone(s.kept[old:])
 		}
 	}
-	m.saveAfter(a, m.saveInterval(a)-m.now.Sub(s.taken))
+	pause := m.saveInterval(a) - m.now.Sub(s.taken)
+	if a.leaving.again {
+		a.leaving.again, pause = false, 0
+	}
+	m.saveAfter(a, pause)
 }
 
 func (m *Machine) letGo(a *attempt, cids []grid.CID) {
@@ -212,6 +231,7 @@ func (m *Machine) endSaving(a *attempt) {
 	}
 	a.saving.rests(m.now)
 	a.saving.able, a.saving.asked = false, false
+	m.stopLeaving(a)
 }
 
 // saveInterval is the time between two checkpoints of an attempt: as its job says, or the one

@@ -18,6 +18,8 @@ type Status struct {
 	Potential   int64           // P of the site, bit/s
 	Paused      bool
 	PausedUntil time.Time // zero: until Resume
+	Leaving     bool      // while paused, attempts that can go on elsewhere leave
+	StopAt      time.Time // those that cannot are stopped then; zero: they are not
 	Draining    bool
 	Owned       grid.Reason     // why the owner has the machine alone, ReasonNone = it is shared
 	Attempts    []AttemptStatus // ascending by ID
@@ -45,6 +47,7 @@ type AttemptStatus struct {
 	Submitter  grid.SiteID
 	Phase      string         // staging, ready, starting, running, frozen, stopping or exited
 	Suspended  bool           // frozen for the owner's sake
+	Leaves     grid.Reason    // why it leaves when another site is found; ReasonNone: it stays
 	Distance   float64        // from the job when it was accepted
 	Accepted   time.Time      // zero for one of an earlier run
 	Start      time.Time      // its place in the plan; zero when it has ended
@@ -66,6 +69,7 @@ func (m *Machine) Status() Status {
 	s := Status{
 		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)),
 		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.shown,
+		Leaving: m.owner.paused.leave, StopAt: m.owner.paused.stopShown,
 		Draining: m.owner.draining, Owned: m.owner.needs(), Potential: m.potential(),
 		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),
@@ -83,7 +87,7 @@ func (m *Machine) Status() Status {
 	for _, a := range m.roster.sorted() {
 		view := AttemptStatus{
 			ID: a.id, Submitter: a.submitter, Phase: a.phase.String(), Suspended: a.suspended,
-			Distance: a.parts.Distance, Need: a.task.Need,
+			Distance: a.parts.Distance, Need: a.task.Need, Leaves: m.shownLeave(a),
 			Accepted: m.shownTime(a.accepted), LeaseUntil: m.shownTime(a.leaseUntil),
 			Exit: a.exit.Cause, Kept: a.exit.CIDs(), Reserves: a.reserves(), Displaced: a.displaced,
 		}

@@ -83,6 +83,7 @@ func (m *Machine) suspend(a *attempt) {
 	}
 	a.suspended = true
 	m.out.Emit(step.SuspendAttempt{Attempt: a.id})
+	m.noteSuspended(a)
 	if a.phase == phaseFrozen {
 		m.sendFrozen(a)
 	}
@@ -95,6 +96,7 @@ func (m *Machine) proceed(a *attempt) {
 	}
 	a.suspended = false
 	m.out.Emit(step.ContinueAttempt{Attempt: a.id})
+	m.noteProceeds(a)
 }
 
 // frozenFor returns why a started attempt has to be suspended, ReasonNone if it has not.

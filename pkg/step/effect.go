@@ -183,7 +183,7 @@ type Report struct {
 	Text    string  // for people
 }
 
-// Reply answers Submit, Probe, CancelJob or ForgetJob.
+// Reply answers Submit, Probe, CancelJob, MoveTasks or ForgetJob.
 type Reply struct {
 	Command uint64
 	Job     grid.JobID // the job's ID
@@ -219,6 +219,11 @@ var (
 	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrKeyUsed    = problem("the key named another request before; send a new key with a new job")
 	ErrTooManyJob = problem("too many jobs are open; wait until some have ended, or cancel some")
+	ErrNoTask     = problem("no such task of the job")
+	ErrNotRunning = problem("no site has the task; there is nothing to move")
+	ErrTogether   = problem("its parts run together and cannot be moved one by one")
+	ErrCopied     = problem("its tasks run in several copies, which are not moved one by one")
+	ErrPromised   = problem("it was promised a time, and stays with the site that promised it")
 	ErrNoSpace    = problem("this machine's disk is full; free some space, then submit again")
 )
 

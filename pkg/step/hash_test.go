@@ -30,6 +30,8 @@ func messages() []protocol.Message {
 		protocol.Progress{},
 		protocol.Checkpointed{},
 		protocol.Held{},
+		protocol.Move{},
+		protocol.Movable{},
 		protocol.Testimony{},
 		protocol.Exited{},
 		protocol.ExitAck{},

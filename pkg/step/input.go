@@ -184,10 +184,13 @@ type PlanningChanged struct {
 type TermsChanged struct {
 	MaxRuntime time.Duration // longest estimate and running time; 0 = no limit
 	Patience   time.Duration // attempts that the owner froze move elsewhere after so long
-	Ahead      time.Duration // promises to others begin at most so far ahead; 0 = no limit
-	Longest    time.Duration // others reserve for at most so long; 0 = no limit
-	Priced     bool          // the owner names a price
-	Price      float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
+	// MoveAfter is the same for attempts that can go on elsewhere from a checkpoint, if another
+	// site offers; 0: the machine's default.
+	MoveAfter time.Duration `json:",omitempty"`
+	Ahead     time.Duration // promises to others begin at most so far ahead; 0 = no limit
+	Longest   time.Duration // others reserve for at most so long; 0 = no limit
+	Priced    bool          // the owner names a price
+	Price     float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
 }
 
 // Collected answers Collect.
@@ -230,6 +233,10 @@ type AvailabilityLearned struct {
 // Pause makes a site offer nothing more; running attempts go on.
 type Pause struct {
 	Until time.Time // zero: until Resume
+	// Leave: attempts that can go on elsewhere move there after a checkpoint. The others go on
+	// until they end, or until StopAt.
+	Leave  bool      `json:",omitempty"`
+	StopAt time.Time `json:",omitzero"` // zero: none is stopped
 }
 
 // Resume ends a Pause and calls off a Drain that has not ended.
@@ -249,6 +256,12 @@ type OwnerBusy struct {
 
 // OwnerAway ends OwnerBusy.
 type OwnerAway struct{}
+
+// OwnerReturns says when the hours end in which the owner shares the machine. A driver says so
+// when they begin, when they change, and after the wall clock was set.
+type OwnerReturns struct {
+	At time.Time // by the machine's clock; zero: not known, or never
+}
 
 // BansChanged names all sites that are banned here now, ascending. A driver says
 // so at the start of every run, because it is no fact of a machine.
@@ -282,6 +295,16 @@ type Probe struct {
 type CancelJob struct {
 	Command uint64
 	Job     grid.JobID
+}
+
+// MoveTasks asks to move running tasks to other sites, each after a checkpoint. The Reply says
+// whether that was begun; what becomes of it is shown with each task.
+type MoveTasks struct {
+	Command uint64
+	Job     grid.JobID
+	Tasks   []uint32 // their indexes; empty: all that a site has
+	// Anew: those that have saved nothing move, too, and begin anew.
+	Anew bool
 }
 
 // ForgetJob drops the record of a job that has ended.
@@ -324,10 +347,12 @@ func (Resume) input()              {}
 func (Drain) input()               {}
 func (OwnerBusy) input()           {}
 func (OwnerAway) input()           {}
+func (OwnerReturns) input()        {}
 func (BansChanged) input()         {}
 func (Submit) input()              {}
 func (Probe) input()               {}
 func (CancelJob) input()           {}
+func (MoveTasks) input()           {}
 func (ForgetJob) input()           {}
 func (Archived) input()            {}
 func (AvailabilityLearned) input() {}

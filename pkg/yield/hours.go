@@ -114,6 +114,23 @@ func (h Hours) Open(t time.Time) bool {
 	})
 }
 
+// Ends returns when the time ends, next after t, in which the owner shares the machine: after a
+// time at which it is open. The zero time: it never does, or is not open at t.
+func (h Hours) Ends(t time.Time) (first time.Time) {
+	if len(h.windows) == 0 || !h.Open(t) {
+		return first
+	}
+	for ahead := -1; ahead <= len(dayNames); ahead++ {
+		for _, w := range h.windows {
+			end := time.Date(t.Year(), t.Month(), t.Day()+ahead, 0, w.to, 0, 0, t.Location())
+			if end.After(t) && (first.IsZero() || end.Before(first)) && !h.Open(end) {
+				first = end
+			}
+		}
+	}
+	return first
+}
+
 // Span is a part of the week, from Monday, 00:00.
 type Span struct {
 	From, To time.Duration // From before To, at most 168 h

@@ -138,3 +138,32 @@ func TestClosedIsWhatIsNotOpen(t *testing.T) {
 		}
 	}
 }
+
+// The end of the hours is the first minute after a time, within a week, at which they are over.
+func TestWhenTheHoursEnd(t *testing.T) {
+	begin := time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC) // a Monday
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{
+			"", "18:00-08:00", "mon-fri 18:00-08:00, sat-sun 00:00-24:00", "sun 23:59-00:01",
+			"mon 00:00-24:00, tue 00:00-12:00", "sun-sat 00:00-24:00", "wed 07:30-07:31",
+		}).Draw(t, "hours")
+		h, err := ParseHours(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := begin.Add(time.Duration(rapid.IntRange(0, 14*day*60).Draw(t, "second")) * time.Second)
+		var want time.Time
+		for m := at.Truncate(time.Minute).Add(time.Minute); h.Open(at) && want.IsZero(); {
+			if m.Sub(at) > 8*24*time.Hour {
+				break
+			}
+			if !h.Open(m) {
+				want = m
+			}
+			m = m.Add(time.Minute)
+		}
+		if got := h.Ends(at); !got.Equal(want) {
+			t.Fatalf("%q at %s ends %s, want %s", text, at, got, want)
+		}
+	})
+}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
 	"strconv"
 	"strings"
@@ -47,6 +48,10 @@ func do(verb, value string) error {
 			return err
 		}
 		return os.WriteFile(to, text, 0o644)
+	case "heavy": // the state of chain takes so many MiB more
+		n, err := strconv.Atoi(value)
+		heavy = n << 20
+		return err
 	case "chain": // a number that takes a while, and goes on from a saved state
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
@@ -59,6 +64,9 @@ func do(verb, value string) error {
 	return nil
 }
 
+// heavy is what is added to each state of chain, in bytes.
+var heavy int
+
 // turns is how often each step of chain multiplies: some milliseconds.
 const turns = 1 << 22
 
@@ -68,7 +76,8 @@ func chain(n uint64) error {
 	dir := os.Getenv("MRS_CKPT_DIR")
 	var at, value uint64
 	if text, err := os.ReadFile(dir + "/state"); err == nil {
-		first, second, _ := strings.Cut(string(text), " ")
+		head, _, _ := strings.Cut(string(text), "\n")
+		first, second, _ := strings.Cut(head, " ")
 		at, _ = strconv.ParseUint(first, 10, 64)
 		value, _ = strconv.ParseUint(second, 10, 64)
 	}
@@ -96,8 +105,12 @@ func save(dir string, at, value, n uint64) error {
 	if err := os.WriteFile(dir+"/percent", []byte(percent), 0o644); err != nil {
 		return err
 	}
-	text := strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10)
-	if err := os.WriteFile(dir+"/next", []byte(text), 0o644); err != nil {
+	text := []byte(strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10) + "\n")
+	for noise := value; len(text) < heavy; { // each time another
+		noise = noise*6364136223846793005 + 1
+		text = binary.LittleEndian.AppendUint64(text, noise)
+	}
+	if err := os.WriteFile(dir+"/next", text, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(dir+"/next", dir+"/state")

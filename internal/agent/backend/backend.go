@@ -49,10 +49,12 @@ func userError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, step.ErrNoSuchJob):
+	case errors.Is(err, step.ErrNoSuchJob), errors.Is(err, step.ErrNoTask):
 		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
 	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited),
-		errors.Is(err, step.ErrKeyUsed):
+		errors.Is(err, step.ErrKeyUsed), errors.Is(err, step.ErrNotRunning),
+		errors.Is(err, step.ErrTogether), errors.Is(err, step.ErrCopied),
+		errors.Is(err, step.ErrPromised):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
@@ -111,6 +113,14 @@ func (b *Backend) needData(job grid.Job) error {
 // Cancel withdraws a job.
 func (b *Backend) Cancel(ctx context.Context, id grid.JobID) error {
 	_, err := b.command(ctx, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: id} })
+	return err
+}
+
+// Migrate begins to move running tasks to other sites.
+func (b *Backend) Migrate(ctx context.Context, id grid.JobID, r view.MoveRequest) error {
+	_, err := b.command(ctx, func(n uint64) step.Input {
+		return step.MoveTasks{Command: n, Job: id, Tasks: r.Tasks, Anew: r.Restart}
+	})
 	return err
 }
 
@@ -190,6 +200,19 @@ func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
 	in := step.Pause{}
 	if span > 0 {
 		in.Until = b.agent.Now().Add(span)
+	}
+	return b.agent.Order(ctx, in)
+}
+
+// Leave is Pause, and jobs that can go on elsewhere move there when their state is saved.
+func (b *Backend) Leave(ctx context.Context, span, stopAfter time.Duration) error {
+	now := b.agent.Now()
+	in := step.Pause{Leave: true}
+	if span > 0 {
+		in.Until = now.Add(span)
+	}
+	if stopAfter > 0 {
+		in.StopAt = now.Add(stopAfter)
 	}
 	return b.agent.Order(ctx, in)
 }

@@ -113,6 +113,7 @@ func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
 	s.Plan = planView(st, n, b.cfg.Planning.Promised)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
+	s.Leaving, s.StopAt = st.Leaving, view.At(st.StopAt)
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {
 			continue
@@ -121,9 +122,18 @@ func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site
 			Task: at.ID.Task.String(), Token: at.ID.Token.Number(), Submitter: at.Submitter,
 			SubmitterName: n[at.Submitter],
 			Phase:         runningPhase(at), Need: view.FromResources(at.Need), Started: view.At(at.Start),
+			Leaves: leaves(at),
 		})
 	}
 	return st.Outlook
+}
+
+// leaves is why an attempt leaves for another site, empty if it stays.
+func leaves(at site.AttemptStatus) string {
+	if at.Leaves == grid.ReasonNone {
+		return ""
+	}
+	return at.Leaves.String()
 }
 
 // runningPhase is the phase of an attempt on this site in the words that its

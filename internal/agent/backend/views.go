@@ -251,7 +251,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
-	v.Saved, v.Copies = savedView(t, n), copiesView(t, n)
+	v.Saved, v.Move, v.Copies = savedView(t, n), moveView(t), copiesView(t, n)
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
@@ -274,6 +274,20 @@ func savedView(t broker.TaskState, n names) *view.SavedView {
 	return &view.SavedView{
 		At: view.At(last.At), Number: last.Number, Site: last.Site, SiteName: n[last.Site],
 		Bytes: last.Bytes, WorkedSeconds: last.Worked.Seconds(), Percent: int(last.Percent),
+	}
+}
+
+// moveView says how a task is moved to another site, nil if it is not.
+func moveView(t broker.TaskState) *view.MoveView {
+	switch move := t.Move; {
+	case move == nil:
+		return nil
+	case move.Stage == "":
+		return &view.MoveView{Phase: view.MoveStays, Reason: move.Stays.String(), Text: move.Note}
+	case move.Why == grid.ReasonNone:
+		return &view.MoveView{Phase: move.Stage}
+	default:
+		return &view.MoveView{Phase: move.Stage, Reason: move.Why.String()}
 	}
 }
 

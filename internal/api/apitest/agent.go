@@ -178,6 +178,39 @@ func (a *Agent) Submit(_ context.Context, job grid.Job, key string) (grid.JobID,
 	return id, nil
 }
 
+// Migrate implements api.Submissions: a task that has a state, or may begin anew, is at another
+// site immediately.
+func (a *Agent) Migrate(_ context.Context, id grid.JobID, wanted view.MoveRequest) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.find(id)
+	if r == nil {
+		return missing(id)
+	}
+	moves := 0
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		named := len(wanted.Tasks) == 0 || slices.Contains(wanted.Tasks, t.Index)
+		switch {
+		case !named || t.Site == "" || t.Phase.Ended():
+			continue
+		case t.Saved != nil || wanted.Restart:
+			t.Site, t.SiteName, t.Move = "12D3KooWother", "other", nil
+			t.Token++
+		default:
+			t.Move = &view.MoveView{
+				Phase: view.MoveStays, Reason: grid.ReasonCannotSave.String(),
+				Text: "it would begin anew",
+			}
+		}
+		moves++
+	}
+	if moves == 0 {
+		return fmt.Errorf("%w: no site has the task; there is nothing to move", view.ErrConflict)
+	}
+	return nil
+}
+
 // Cancel implements api.Submissions.
 func (a *Agent) Cancel(_ context.Context, id grid.JobID) error {
 	a.mu.Lock()
@@ -390,8 +423,23 @@ func (a *Agent) Pause(_ context.Context, span time.Duration) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.state.Paused, a.state.PausedUntil = true, view.Time{}
+	a.state.Leaving, a.state.StopAt = false, view.Time{}
 	if span > 0 {
 		a.state.PausedUntil = view.At(a.clock().Add(span))
+	}
+	return nil
+}
+
+// Leave implements api.Owner.
+func (a *Agent) Leave(ctx context.Context, span, stopAfter time.Duration) error {
+	if err := a.Pause(ctx, span); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state.Leaving = true
+	if stopAfter > 0 {
+		a.state.StopAt = view.At(a.clock().Add(stopAfter))
 	}
 	return nil
 }

@@ -270,6 +270,13 @@ func (c *Client) Cancel(ctx context.Context, id grid.JobID) error {
 	return err
 }
 
+// Migrate begins to move running tasks of a job to other sites.
+func (c *Client) Migrate(ctx context.Context, id grid.JobID, r view.MoveRequest) error {
+	path := "/jobs/" + url.PathEscape(string(id)) + "/migrate"
+	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: path}, r)
+	return err
+}
+
 // Plan announces a job, shows the offers and dispatches nothing.
 func (c *Client) Plan(ctx context.Context, job grid.Job) (view.OfferTable, error) {
 	return ask[view.OfferTable](
@@ -300,6 +307,18 @@ func (c *Client) Pause(ctx context.Context, span time.Duration) error {
 	_, err := ask[nothing](
 		ctx, c, call{method: http.MethodPost, path: "/pause"},
 		map[string]float64{"for_seconds": span.Seconds()},
+	)
+	return err
+}
+
+// Leave is Pause, and jobs that can go on elsewhere move there when their state is saved. The
+// others are stopped after stopAfter; 0 = they go on.
+func (c *Client) Leave(ctx context.Context, span, stopAfter time.Duration) error {
+	_, err := ask[nothing](
+		ctx, c, call{method: http.MethodPost, path: "/pause"}, map[string]any{
+			"for_seconds": span.Seconds(), "after_checkpoint": true,
+			"stop_after_seconds": stopAfter.Seconds(),
+		},
 	)
 	return err
 }

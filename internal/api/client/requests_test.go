@@ -111,6 +111,13 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Cancel(ctx, "a/b"))
 		}, "POST /jobs/" + odd + "/cancel", 204, "", nil},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				move := view.MoveRequest{Tasks: []uint32{3}, Restart: true}
+				return only(c.Migrate(ctx, "a/b", move))
+			}, "POST /jobs/" + odd + `/migrate application/json {"tasks":[3],"restart":true}`,
+			202, "", nil,
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Offers(ctx, "a/b"))
 		}, "GET /jobs/" + odd + "/offers", 200, `{"round":3}`, table},
@@ -123,6 +130,12 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Pause(ctx, 1500*time.Millisecond))
 		}, `POST /pause application/json {"for_seconds":1.5}`, 204, "", nil},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return only(c.Leave(ctx, 1500*time.Millisecond, time.Minute))
+			}, `POST /pause application/json ` +
+				`{"after_checkpoint":true,"for_seconds":1.5,"stop_after_seconds":60}`, 204, "", nil,
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Resume(ctx))
 		}, "POST /resume", 204, "", nil},

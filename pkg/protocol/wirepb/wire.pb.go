@@ -65,6 +65,8 @@ type Wire struct {
 	//	*Wire_MayStart
 	//	*Wire_Checkpointed
 	//	*Wire_Held
+	//	*Wire_Move
+	//	*Wire_Movable
 	//	*Wire_Testimony
 	//	*Wire_Group
 	//	*Wire_StandbyAsk
@@ -377,6 +379,24 @@ func (x *Wire) GetHeld() *Held {
 	return nil
 }
 
+func (x *Wire) GetMove() *Move {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Move); ok {
+			return x.Move
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetMovable() *Movable {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Movable); ok {
+			return x.Movable
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetTestimony() *Testimony {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_Testimony); ok {
@@ -572,6 +592,14 @@ type Wire_Held struct {
 	Held *Held `protobuf:"bytes,29,opt,name=held,proto3,oneof"`
 }
 
+type Wire_Move struct {
+	Move *Move `protobuf:"bytes,32,opt,name=move,proto3,oneof"`
+}
+
+type Wire_Movable struct {
+	Movable *Movable `protobuf:"bytes,33,opt,name=movable,proto3,oneof"`
+}
+
 type Wire_Testimony struct {
 	Testimony *Testimony `protobuf:"bytes,50,opt,name=testimony,proto3,oneof"`
 }
@@ -659,6 +687,10 @@ func (*Wire_MayStart) isWire_Body() {}
 func (*Wire_Checkpointed) isWire_Body() {}
 
 func (*Wire_Held) isWire_Body() {}
+
+func (*Wire_Move) isWire_Body() {}
+
+func (*Wire_Movable) isWire_Body() {}
 
 func (*Wire_Testimony) isWire_Body() {}
 
@@ -4311,6 +4343,134 @@ func (x *Held) GetReason() uint32 {
 	return 0
 }
 
+type Move struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Stop          bool                   `protobuf:"varint,2,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *Move) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Move) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
+}
+
+type Movable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Saves         bool                   `protobuf:"varint,3,opt,name=saves,proto3" json:"saves,omitempty"`
+	Next          uint64                 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	Begun         bool                   `protobuf:"varint,5,opt,name=begun,proto3" json:"begun,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Movable) Reset() {
+	*x = Movable{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Movable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Movable) ProtoMessage() {}
+
+func (x *Movable) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Movable.ProtoReflect.Descriptor instead.
+func (*Movable) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *Movable) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Movable) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *Movable) GetSaves() bool {
+	if x != nil {
+		return x.Saves
+	}
+	return false
+}
+
+func (x *Movable) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Movable) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
 // Testimony is what a submitter has counted of sites. The signature is by its key over
 // "mrs testimony 1", a zero byte, the domain, author, sequence and time of issue, and for each
 // statement about, the bits of index, tried, over, the number of causes and the causes: numbers as
@@ -4328,7 +4488,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4500,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4513,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Testimony) GetAuthor() string {
@@ -4404,7 +4564,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4576,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4589,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Statement) GetAbout() string {
@@ -4479,7 +4639,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4491,7 +4651,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4504,7 +4664,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -4538,7 +4698,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4710,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4723,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -4626,7 +4786,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4798,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4811,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -4685,7 +4845,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4697,7 +4857,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4710,7 +4870,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -4740,7 +4900,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4752,7 +4912,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4765,7 +4925,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -4812,7 +4972,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +4984,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +4997,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -4860,7 +5020,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +5032,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +5045,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -4934,7 +5094,7 @@ type Behalf struct {
 
 func (x *Behalf) Reset() {
 	*x = Behalf{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5106,7 @@ func (x *Behalf) String() string {
 func (*Behalf) ProtoMessage() {}
 
 func (x *Behalf) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5119,7 @@ func (x *Behalf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behalf.ProtoReflect.Descriptor instead.
 func (*Behalf) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Behalf) GetOwner() string {
@@ -4995,7 +5155,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5007,7 +5167,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5020,7 +5180,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Certificate) GetSigned() []byte {
@@ -5051,7 +5211,7 @@ type SignedCertificate struct {
 
 func (x *SignedCertificate) Reset() {
 	*x = SignedCertificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +5223,7 @@ func (x *SignedCertificate) String() string {
 func (*SignedCertificate) ProtoMessage() {}
 
 func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +5236,7 @@ func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCertificate.ProtoReflect.Descriptor instead.
 func (*SignedCertificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SignedCertificate) GetContext() string {
@@ -5117,7 +5277,7 @@ type CertMember struct {
 
 func (x *CertMember) Reset() {
 	*x = CertMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5129,7 +5289,7 @@ func (x *CertMember) String() string {
 func (*CertMember) ProtoMessage() {}
 
 func (x *CertMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5142,7 +5302,7 @@ func (x *CertMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertMember.ProtoReflect.Descriptor instead.
 func (*CertMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CertMember) GetId() uint64 {
@@ -5174,7 +5334,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5186,7 +5346,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5199,7 +5359,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Group) GetOwner() string {
@@ -5261,7 +5421,7 @@ type StandbyAsk struct {
 
 func (x *StandbyAsk) Reset() {
 	*x = StandbyAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5273,7 +5433,7 @@ func (x *StandbyAsk) String() string {
 func (*StandbyAsk) ProtoMessage() {}
 
 func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5286,7 +5446,7 @@ func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAsk.ProtoReflect.Descriptor instead.
 func (*StandbyAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *StandbyAsk) GetEpoch() uint64 {
@@ -5315,7 +5475,7 @@ type StandbyAnswer struct {
 
 func (x *StandbyAnswer) Reset() {
 	*x = StandbyAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5327,7 +5487,7 @@ func (x *StandbyAnswer) String() string {
 func (*StandbyAnswer) ProtoMessage() {}
 
 func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5340,7 +5500,7 @@ func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAnswer.ProtoReflect.Descriptor instead.
 func (*StandbyAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *StandbyAnswer) GetAccept() bool {
@@ -5382,7 +5542,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5394,7 +5554,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5407,7 +5567,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -5440,7 +5600,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5452,7 +5612,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5465,7 +5625,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -5488,7 +5648,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5500,7 +5660,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5513,7 +5673,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Keep) GetOwner() string {
@@ -5562,7 +5722,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5574,7 +5734,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5587,7 +5747,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Kept) GetOwner() string {
@@ -5615,7 +5775,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\x99\x0f\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xf4\x0f\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -5650,7 +5810,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"hold_offer\x18\x1a \x01(\v2\x16.mrs.wire.v1.HoldOfferH\x00R\tholdOffer\x124\n" +
 	"\tmay_start\x18\x1b \x01(\v2\x15.mrs.wire.v1.MayStartH\x00R\bmayStart\x12?\n" +
 	"\fcheckpointed\x18\x1c \x01(\v2\x19.mrs.wire.v1.CheckpointedH\x00R\fcheckpointed\x12'\n" +
-	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x126\n" +
+	"\x04held\x18\x1d \x01(\v2\x11.mrs.wire.v1.HeldH\x00R\x04held\x12'\n" +
+	"\x04move\x18  \x01(\v2\x11.mrs.wire.v1.MoveH\x00R\x04move\x120\n" +
+	"\amovable\x18! \x01(\v2\x14.mrs.wire.v1.MovableH\x00R\amovable\x126\n" +
 	"\ttestimony\x182 \x01(\v2\x16.mrs.wire.v1.TestimonyH\x00R\ttestimony\x12*\n" +
 	"\x05group\x18< \x01(\v2\x12.mrs.wire.v1.GroupH\x00R\x05group\x12:\n" +
 	"\vstandby_ask\x18= \x01(\v2\x17.mrs.wire.v1.StandbyAskH\x00R\n" +
@@ -5983,7 +6145,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Held\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\rR\x06reason\"\xa6\x01\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"J\n" +
+	"\x04Move\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x12\n" +
+	"\x04stop\x18\x02 \x01(\bR\x04stop\"\x91\x01\n" +
+	"\aMovable\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x14\n" +
+	"\x05saves\x18\x03 \x01(\bR\x05saves\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\x04R\x04next\x12\x14\n" +
+	"\x05begun\x18\x05 \x01(\bR\x05begun\"\xa6\x01\n" +
 	"\tTestimony\x12\x16\n" +
 	"\x06author\x18\x01 \x01(\tR\x06author\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1b\n" +
@@ -6092,7 +6263,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -6144,26 +6315,28 @@ var (
 		(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
 		(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
 		(*Held)(nil),              // 49: mrs.wire.v1.Held
-		(*Testimony)(nil),         // 50: mrs.wire.v1.Testimony
-		(*Statement)(nil),         // 51: mrs.wire.v1.Statement
-		(*MemberRecord)(nil),      // 52: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),      // 53: mrs.wire.v1.SignedMember
-		(*Roster)(nil),            // 54: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),       // 55: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),        // 56: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),             // 57: mrs.wire.v1.Check
-		(*Checked)(nil),           // 58: mrs.wire.v1.Checked
-		(*Behalf)(nil),            // 59: mrs.wire.v1.Behalf
-		(*Certificate)(nil),       // 60: mrs.wire.v1.Certificate
-		(*SignedCertificate)(nil), // 61: mrs.wire.v1.SignedCertificate
-		(*CertMember)(nil),        // 62: mrs.wire.v1.CertMember
-		(*Group)(nil),             // 63: mrs.wire.v1.Group
-		(*StandbyAsk)(nil),        // 64: mrs.wire.v1.StandbyAsk
-		(*StandbyAnswer)(nil),     // 65: mrs.wire.v1.StandbyAnswer
-		(*StandbyNews)(nil),       // 66: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 67: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 68: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 69: mrs.wire.v1.Kept
+		(*Move)(nil),              // 50: mrs.wire.v1.Move
+		(*Movable)(nil),           // 51: mrs.wire.v1.Movable
+		(*Testimony)(nil),         // 52: mrs.wire.v1.Testimony
+		(*Statement)(nil),         // 53: mrs.wire.v1.Statement
+		(*MemberRecord)(nil),      // 54: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),      // 55: mrs.wire.v1.SignedMember
+		(*Roster)(nil),            // 56: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 57: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 58: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 59: mrs.wire.v1.Check
+		(*Checked)(nil),           // 60: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 61: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 62: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 63: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 64: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 65: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
+		(*StandbyNews)(nil),       // 68: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 69: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 70: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 71: mrs.wire.v1.Kept
 	}
 )
 
@@ -6187,84 +6360,88 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	54, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	55, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	56, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	57, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	58, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	56, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	57, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	58, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	59, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	60, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
 	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	50, // 28: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
-	63, // 29: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
-	64, // 30: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
-	65, // 31: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	66, // 32: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	67, // 33: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	68, // 34: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	69, // 35: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	59, // 36: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,  // 37: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 38: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 39: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 40: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 41: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 42: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 43: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 44: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 45: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 46: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 47: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 48: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 49: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 50: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 51: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 52: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 53: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 54: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 55: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 56: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 57: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 58: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 59: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 60: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 61: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 62: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 63: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 64: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 65: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 66: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 67: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 68: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 69: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 70: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 71: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 72: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 73: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 74: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 75: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 76: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 77: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 78: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 79: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 80: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 81: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 82: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 83: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 84: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 85: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 86: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 87: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	51, // 88: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	52, // 89: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	52, // 90: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	62, // 91: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	92, // [92:92] is the sub-list for method output_type
-	92, // [92:92] is the sub-list for method input_type
-	92, // [92:92] is the sub-list for extension type_name
-	92, // [92:92] is the sub-list for extension extendee
-	0,  // [0:92] is the sub-list for field type_name
+	50, // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
+	51, // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
+	52, // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
+	65, // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	66, // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	67, // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	68, // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	69, // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	70, // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	71, // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	61, // 38: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,  // 39: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,  // 40: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,  // 41: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,  // 42: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,  // 43: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 44: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11, // 45: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13, // 46: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11, // 47: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12, // 48: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,  // 49: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,  // 50: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,  // 51: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,  // 52: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15, // 53: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11, // 54: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,  // 55: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17, // 56: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21, // 57: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21, // 58: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21, // 59: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,  // 60: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24, // 61: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24, // 62: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10, // 63: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25, // 64: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18, // 65: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19, // 66: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16, // 67: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32, // 68: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14, // 69: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33, // 70: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20, // 71: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 72: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 73: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19, // 74: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18, // 75: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20, // 76: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41, // 77: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20, // 78: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20, // 79: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20, // 80: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20, // 81: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 82: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20, // 83: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 84: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22, // 85: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20, // 86: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20, // 87: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32, // 88: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20, // 89: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 90: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20, // 91: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53, // 92: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54, // 93: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54, // 94: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64, // 95: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	96, // [96:96] is the sub-list for method output_type
+	96, // [96:96] is the sub-list for method input_type
+	96, // [96:96] is the sub-list for extension type_name
+	96, // [96:96] is the sub-list for extension extendee
+	0,  // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -6301,6 +6478,8 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_MayStart)(nil),
 		(*Wire_Checkpointed)(nil),
 		(*Wire_Held)(nil),
+		(*Wire_Move)(nil),
+		(*Wire_Movable)(nil),
 		(*Wire_Testimony)(nil),
 		(*Wire_Group)(nil),
 		(*Wire_StandbyAsk)(nil),
@@ -6321,7 +6500,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   70,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

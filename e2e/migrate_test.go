@@ -1,0 +1,130 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// What is measured in a run that kills many agents, with the leases of a LAN.
+const (
+	manyKills   = 20
+	fromASave   = 5 * time.Second
+	heavyState  = "heavy=16" // MiB
+	endlessWork = "chain=100000000"
+)
+
+// A job whose agent is killed, and whose state takes 16 MiB, runs elsewhere from its last
+// checkpoint within seconds. -failovers 50 measures it.
+func TestFailoverFromACheckpoint(t *testing.T) {
+	m := prepareMeshWith(t, func(s *site) { s.lease = lanLease }, submitOnly, twoCores, twoCores)
+	for _, s := range m.sites {
+		s.start(t)
+	}
+	m.awaitWhole(t)
+	var took []time.Duration
+	for range *failovers {
+		flags := []string{"--checkpoint", "every 1s", "--disk", "128MiB"}
+		id := m.begin(t, flags, heavyState, endlessWork)
+		m.awaitSaved(t, id, 2)
+		span, victim := m.killHolder(t, id)
+		took = append(took, span)
+		m.wantGoesOn(t, id)
+		m.afterFailover(t, id, victim)
+	}
+	if p95, _ := tellFailovers(t, took); len(took) >= manyKills && p95 > fromASave {
+		t.Errorf("p95 is above %s", fromASave)
+	}
+	m.audit(t)
+}
+
+// awaitSaved waits until so many checkpoints of a job's first task count.
+func (m *mesh) awaitSaved(t *testing.T, id grid.JobID, number uint64) {
+	t.Helper()
+	m.awaitPhase(t, id, view.PhaseRunning)
+	eventually(t, patience, "checkpoints count", func() bool {
+		saved := m.tasks(t, id)[0].Saved
+		return saved != nil && saved.Number >= number
+	})
+}
+
+// wantGoesOn wants that the present attempt of a job began with a state.
+func (m *mesh) wantGoesOn(t *testing.T, id grid.JobID) {
+	t.Helper()
+	eventually(t, patience, "it says where it began", func() bool {
+		return strings.Contains(m.submit(t, "logs", string(id)).err, "from ")
+	})
+	if from := wentOnFrom(t, m.submit(t, "logs", string(id)).err); from == 0 {
+		t.Error("it began anew")
+	}
+}
+
+// A user moves a running job: it goes on elsewhere from a state that is new, and no site is blamed.
+// One that saves nothing stays, unless it may begin anew. An owner may let it leave, too.
+func TestMigrate(t *testing.T) {
+	m := newMesh(t, submitOnly, twoCores, twoCores)
+	id := m.begin(t, []string{"--checkpoint", "every 10m"}, endlessWork)
+	first := m.holder(t, id)
+	m.migrates(t, id, first)
+	m.submit(t, "migrate", string(id)+".0").want(t, 0, "moved from")
+	if back := m.holder(t, id); back != first {
+		t.Errorf("it is at %s, want %s again", back.name, first.name)
+	}
+	if err := first.client.Leave(t.Context(), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "it leaves", func() bool {
+		task := m.tasks(t, id)[0]
+		return task.Site != first.id && task.Phase == view.PhaseRunning
+	})
+	if status, err := first.client.Status(t.Context()); err != nil || !status.Leaving {
+		t.Errorf("the status is %+v, %v", status, err)
+	}
+	m.wantGoesOn(t, id)
+	m.submit(t, "cancel", string(id)).want(t, 0)
+	if err := first.client.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.staysWithoutAState(t)
+	if status, err := m.sites[0].client.Status(t.Context()); err != nil || len(status.Faults) > 0 {
+		t.Errorf("faults %+v, %v", status.Faults, err)
+	}
+	m.audit(t)
+	m.replay(t)
+}
+
+// migrates moves a job, and wants that it runs elsewhere from a state.
+func (m *mesh) migrates(t *testing.T, id grid.JobID, from *site) {
+	t.Helper()
+	begun := time.Now()
+	var a answer
+	eventually(t, patience, "its program has shown that it saves", func() bool {
+		a = m.submit(t, "migrate", string(id))
+		return a.code == 0
+	})
+	t.Logf("moved after %s: %s", time.Since(begun), a.err)
+	a.want(t, 0, "moved from")
+	if now := m.holder(t, id); now == from {
+		t.Errorf("it is at %s still", now.name)
+	}
+	m.wantGoesOn(t, id)
+}
+
+// staysWithoutAState wants that a program that saves nothing moves only if it may begin anew.
+func (m *mesh) staysWithoutAState(t *testing.T) {
+	t.Helper()
+	id := m.begin(t, nil, "ticks=100000")
+	at := m.holder(t, id)
+	m.submit(t, "migrate", string(id)).want(t, 1, "stays", "--restart")
+	if now := m.holder(t, id); now != at {
+		t.Errorf("it is at %s, want %s", now.name, at.name)
+	}
+	m.submit(t, "migrate", string(id), "--restart").want(t, 0, "moved from")
+	m.submit(t, "cancel", string(id)).want(t, 0)
+	m.submit(t, "migrate", string(id)).want(t, 1, "nothing to move")
+}

@@ -49,9 +49,6 @@ func (b *bench) measureBeside(ctx context.Context) error {
 		}
 		sides = append(sides, s)
 	}
-	if sides[0].farm.standbys > 0 {
-		b.measureGroup(ctx, sides[0].farm, sides[1].farm)
-	}
 	for round := range b.rounds(besideRounds) {
 		for _, submitters := range []int{1, 4} {
 			for turn := range sides { // the one that is first is another in each round

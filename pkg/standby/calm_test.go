@@ -163,7 +163,7 @@ func TestNewsOfCommitsWaitForTheNextMessage(t *testing.T) {
 	w.run(w.cfg.Heartbeat + 2*w.delay[1])
 	for _, m := range w.others(leader) {
 		if got, want := m.group.Applied(), leader.group.Applied(); got != want {
-			t.Errorf("%s knows %d entries as committed a heartbeat later, want %d", m.name, got, want)
+			t.Errorf("a heartbeat later %s has %d entries, want %d", m.name, got, want)
 		}
 	}
 	if entries == 0 || empty > 0 {

@@ -74,3 +74,11 @@ func (a *Agent) Table(ctx context.Context, owner grid.SiteID) (facts []byte) {
 func (a *Agent) HearNews(from grid.SiteID, certificate []byte) {
 	a.heard(from, protocol.StandbyNews{Certificate: certificate})
 }
+
+// LeaderOfOwn is the site whose member leads the group of the own jobs, as far as an agent knows
+// whose Run has returned.
+func (a *Agent) LeaderOfOwn() grid.SiteID {
+	g := a.groups.of(a.Self())
+	leader, _ := g.member.Leader()
+	return g.siteOf(leader)
+}

@@ -123,9 +123,11 @@ func (g *group) onGone(site grid.SiteID, refusing bool) {
 	}
 }
 
-// onSeen tells an owner that is back who has acted for it.
+// onSeen tells an owner that is back who has acted for it. It may have the lead back as soon as it
+// has been there for a moment, whatever became of it when it was offered before.
 func (g *group) onSeen(site grid.SiteID) {
 	if site == g.owner && !g.own() {
+		g.returnedAt = time.Time{}
 		g.tellNews(site)
 	}
 }

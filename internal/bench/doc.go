@@ -8,6 +8,7 @@
 //	BENCH_ONLY=raw,place,facts,jobs go run ...    some parts only; these are all
 //	BENCH_ONLY=beside BENCH_BESIDE=../old go run ...   beside the agent of another checkout
 //	BENCH_STANDBYS=2 BENCH_ONLY=beside ...             and this version's submitter has standbys
+//	BENCH_STANDBYS=2 BENCH_ONLY=group go run ...  what a group costs idle agents, two minutes
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
 //	BENCH_DOCS=docs/performance.md go run ...     writes BENCH_JSON's table there, measures nothing
 //

@@ -121,6 +121,7 @@ func (g *Group) onReceived(in Received) {
 		g.lead.answered(in.From, g.now)
 	}
 	_ = g.node.Step(m) // the errors: a proposal that is dropped, an answer of a stranger
+	g.waitForVotedFor(m)
 	g.watch()
 }
 

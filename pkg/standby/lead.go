@@ -20,6 +20,7 @@ type lead struct {
 
 	beat    time.Time              // of the next heartbeat
 	contact map[MemberID]time.Time // when members answered; at first, when the lead was won
+	sent    map[MemberID]time.Time // when entries last left for members
 	tables  map[MemberID]time.Time // when a member was last known to take a table
 	met     time.Time              // when a majority last answered
 	beats   int                    // heartbeats since then
@@ -53,7 +54,7 @@ func (g *Group) watch() {
 	if g.lead.acting != 0 && g.lead.acting != term && !g.cfg.off.crash {
 		g.discard("the lead was lost")
 	}
-	g.lead.term, g.lead.contact, g.lead.tables = term, nil, nil
+	g.lead.term, g.lead.contact, g.lead.tables, g.lead.sent = term, nil, nil, nil
 	g.transfer = transfer{}
 	if term == 0 {
 		g.postpone()
@@ -62,6 +63,7 @@ func (g *Group) watch() {
 	g.lead.beat = g.now.Add(g.cfg.Heartbeat)
 	g.lead.met, g.lead.beats = g.now, 0
 	g.lead.contact, g.lead.tables = map[MemberID]time.Time{}, map[MemberID]time.Time{}
+	g.lead.sent = map[MemberID]time.Time{}
 	for _, id := range slices.Concat(g.stored.Conf.Voters, g.stored.Conf.Outgoing) {
 		g.lead.contact[id] = g.now
 	}

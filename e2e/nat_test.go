@@ -265,7 +265,7 @@ func (d *divided) wantPunch(t *testing.T) {
 	t.Helper()
 	const chances = 3
 	for range chances {
-		err := await(t.Context(), patience/chances, "hole punching was tried", func() (bool, error) {
+		err := await(t.Context(), patience/chances, "a hole is punched", func() (bool, error) {
 			return d.total(t, `mrs_p2p_punches_total{result="failed"}`) > 0, nil
 		})
 		if err == nil {

@@ -258,7 +258,7 @@ func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 	}
 }
 
-// wantPunch wants that a hole was tried to be punched, and in vain. Libp2p tries once for each
+// wantPunch waits until an attempt to punch a hole has failed. Libp2p tries once for each
 // connection through the relay, and does not while it knows no public address of its own: another
 // connection is another chance.
 func (d *divided) wantPunch(t *testing.T) {

@@ -473,7 +473,7 @@ func (v *virtual) doubled() int {
 // the same expectations.
 func TestScenariosOnTheRealStack(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays all scenarios")
+		t.Skip("plays all scenarios, for a minute: run it without -short")
 	}
 	paths, err := filepath.Glob("../../testdata/scenarios/*.txt")
 	if err != nil || len(paths) == 0 {

@@ -52,6 +52,10 @@ func (e ending) report() supervise.Report {
 	if e.wrong != "" {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: e.wrong}
 	}
+	if k, kept := e.kept(); kept && k.Over {
+		return supervise.Report{Cause: grid.CauseOutput, Text: "printed more than " +
+			grid.FormatBytes(e.attempt.Limits.OrDefault().OutputBytes) + " to one stream"}
+	}
 	code, told := e.exitCode()
 	switch {
 	case told && code == 0:
@@ -136,6 +140,9 @@ func (e ending) says(words ...string) bool {
 
 // firstWords is the beginning of what bubblewrap said, up to the host's paths.
 func (e ending) firstWords() string {
+	if k, kept := e.kept(); kept {
+		return k.Failed
+	}
 	text, err := os.ReadFile(e.attempt.StderrPath())
 	if err != nil || len(text) == 0 {
 		return e.end.Text

@@ -20,6 +20,9 @@ type job struct {
 // on its standard input, and becomes the sandbox. It returns only when it fails,
 // with the exit code.
 func RunnerMain() int {
+	if n := len(os.Args); n > 1 && os.Args[n-2] == argKeep {
+		return keep(os.Args[n-1])
+	}
 	var work job
 	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox: told no job:", err)

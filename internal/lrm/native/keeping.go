@@ -1,0 +1,132 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+const (
+	argKeep      = "keep"   // after ArgRun: the runner keeps a command under gVisor
+	keeperMemory = 48 << 20 // bytes that the keeper and runsc's own commands take
+	// keptRootless lets runsc restore as an ordinary user, which it refuses when its
+	// command line says so.
+	keptRootless = "dev.gvisor.flag.rootless"
+)
+
+// keepOrder is what a keeper is told, as a file out of the command's reach.
+type keepOrder struct {
+	Runsc  string
+	Flags  []string
+	Dir    string // the attempt's
+	Work   string // the sandbox's root
+	Disk   int64  // bytes of all that the command writes, its state among it
+	Output int64  // bytes of each stream
+}
+
+// keptEnding is what a keeper tells of a command's end.
+type keptEnding struct {
+	Code   int
+	Over   bool   // a stream became too large
+	Failed string // why nothing ran, or not to its end
+}
+
+func keepPath(dir string) string { return filepath.Join(dir, "keep.json") }
+
+func keptPath(dir string) string { return filepath.Join(dir, "kept.json") }
+
+// keeps reports whether the attempt's command is saved without its help.
+func (s sandbox) keeps() bool {
+	return s.host.sandbox == GVisor && s.host.gvisor.saves && s.attempt.Task.Checkpoint.Whole &&
+		lrm.CanSave(s.attempt.Task)
+}
+
+// writeKeepOrder tells the keeper.
+func (s sandbox) writeKeepOrder() error {
+	limits := s.attempt.Limits.OrDefault()
+	text, err := json.Marshal(keepOrder{
+		Runsc: s.host.gvisor.runsc, Flags: s.host.gvisor.flags, Dir: s.attempt.Dir,
+		Work: s.attempt.WorkDir(), Disk: limits.DiskBytes, Output: limits.OutputBytes,
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(keepPath(s.attempt.Dir), text, 0o600)
+}
+
+// keepArguments are those of unshare: the keeper, in namespaces that end with it.
+func (g gvisor) keepArguments(dir string) []string {
+	args := append(namespaceArguments(), g.runner...)
+	return append(args, argKeep, keepPath(dir))
+}
+
+// trySaving saves a command and lets it go on, as attempts do, and says why it cannot.
+func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
+	dir, err := os.MkdirTemp("", "mrs-sandbox-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	g.saves = true
+	box := sandbox{
+		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
+		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{
+			Kind: grid.KindCommand, Args: []string{"/bin/sh", "-c", "while :; do sleep 1; done"},
+			Checkpoint: grid.Saving{Whole: true},
+		}},
+	}
+	if err = errors.Join(box.prepare(), box.writeBundle(), box.writeKeepOrder()); err != nil {
+		return err
+	}
+	states := box.attempt.StateDir()
+	if err = states.Ask(true); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, trialLimit)
+	defer cancel()
+	//nolint:gosec // arguments of our own
+	cmd := exec.CommandContext(ctx, g.unshare, g.keepArguments(dir)...)
+	cmd.Env, cmd.Dir = []string{}, dir
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err = cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look := time.NewTicker(keepLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ended:
+			return errors.New(strings.TrimSpace("it ended: " + said.String()))
+		case <-look.C:
+			if states.Look() != nil {
+				cancel()
+				<-ended
+				return nil
+			}
+			if why := states.Problem(); why != "" {
+				cancel()
+				<-ended
+				return errors.New(why)
+			}
+		}
+	}
+}
+
+// kept is what the keeper told of the command's end; false: there was none, or it told nothing.
+func (e ending) kept() (k keptEnding, told bool) {
+	text, err := os.ReadFile(keptPath(e.attempt.Dir))
+	return k, err == nil && json.Unmarshal(text, &k) == nil
+}
+
+const keepLook = 50 * time.Millisecond // how often a keeper looks whether a state is wanted

@@ -78,6 +78,12 @@ func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offeri
 	return o, nil
 }
 
+// savesWhole reports whether commands can be saved without their help.
+func savesWhole(adapters map[grid.WorkKind]lrm.Adapter) bool {
+	adapter, runs := adapters[grid.KindCommand]
+	return runs && adapter.Probe(context.Background()).Saves
+}
+
 func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.Adapter, error) {
 	record := filepath.Join(c.StateDir, agent.RecordFile)
 	if kind == grid.KindCommand {

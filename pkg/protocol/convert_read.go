@@ -86,7 +86,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Window: r.window(w.GetWindow()),
 		Map:    small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Project: w.GetProject(),
-		Reservation: grid.JobID(w.GetReservation()),
+		Reservation: grid.JobID(w.GetReservation()), Saves: w.GetSaves(),
 	}
 }
 

@@ -74,7 +74,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 		Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
-		Project: r.Project, Reservation: string(r.Reservation),
+		Project: r.Project, Reservation: string(r.Reservation), Saves: r.Saves,
 	}
 }
 

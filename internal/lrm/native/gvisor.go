@@ -166,12 +166,12 @@ func (e ending) gvisorCode() (int, bool) {
 // bundle configures gVisor, in the format of the Open Container Initiative's
 // runtime specification.
 type bundle struct {
-	Version  string        `json:"ociVersion"`
-	Process  bundleProcess `json:"process"`
-	Root     bundleRoot    `json:"root"`
-	Hostname string        `json:"hostname"`
-	Mounts   []bundleMount `json:"mounts"`
-	Linux    bundleLinux   `json:"linux"`
+	Version  string            `json:"ociVersion"`
+	Process  bundleProcess     `json:"process"`
+	Root     bundleRoot        `json:"root"`
+	Hostname string            `json:"hostname"`
+	Mounts   []bundleMount     `json:"mounts"`
+	Linux    bundleLinux       `json:"linux"`
 	Notes    map[string]string `json:"annotations,omitempty"`
 }
 

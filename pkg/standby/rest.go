@@ -14,8 +14,8 @@ import (
 // leader that dies meanwhile is missed later, when there is nothing to go on with. The first entry
 // after that ends the rest at all who get it: who has acknowledged a job is watched as ever.
 
-// So many heartbeats in a row find nothing to do before a leader rests: after one of them all members
-// know what is committed.
+// So many heartbeats in a row find nothing to do before a leader rests: after one of them all know
+// what is committed.
 const restAfter = 5
 
 // onRest notes whether the machine here has nothing to do.

@@ -236,12 +236,11 @@ func (k *keeper) start(image string) error {
 	r := &keptRun{
 		ended: make(chan struct{}), root: filepath.Join(k.order.Dir, "runsc", strconv.Itoa(k.runs)),
 	}
-	began := filepath.Join(k.order.Dir, fmt.Sprintf("began-%d", k.runs))
 	args := []string{"run"}
 	if image != "" {
 		args = []string{"restore", "--image-path", image}
 	}
-	args = append(args, "--bundle", bundleDir(k.order.Dir), "--pid-file", began, gvisorName)
+	args = append(args, "--bundle", bundleDir(k.order.Dir), gvisorName)
 	if err := r.start(k.runsc(r.root, image == "", args...), k.streams); err != nil {
 		return err
 	}
@@ -249,15 +248,16 @@ func (k *keeper) start(image string) error {
 		select {
 		case <-r.ended:
 			r.drain()
-			if _, err := os.Stat(began); err != nil {
-				return fmt.Errorf("gVisor cannot start it: %s", r.said())
+			if said := r.said(); r.code == gvisorFailed && strings.Contains(said, "running container") {
+				return fmt.Errorf("gVisor cannot start it: %s", said)
 			}
 			k.run = r
 			return nil
-		case <-time.After(5 * time.Millisecond): //nolint:mnd // much less than a start takes
-			if _, err := os.Stat(began); err == nil {
+		case <-time.After(keepLook):
+			out, err := k.runsc(r.root, true, "state", gvisorName).Output()
+			if err == nil && bytes.Contains(out, []byte(`"status": "running"`)) {
 				k.run = r
-				return os.Remove(began)
+				return nil
 			}
 		}
 	}
@@ -395,6 +395,9 @@ func (k *keeper) look() (d kept, problem string) {
 	}
 	return d, ""
 }
+
+// gvisorFailed is the exit code of runsc when it, rather than its command, failed.
+const gvisorFailed = 128
 
 // gvisorRoot is where gVisor's file server has the sandbox's root.
 const gvisorRoot = "/root/"

@@ -82,7 +82,7 @@ func copied(t *testing.T, states lrm.StateDir, there func() bool, p lrm.Process)
 		case _, open := <-p.Events():
 			if !open {
 				r, _ := p.Wait(t.Context())
-				t.Fatalf("it ended before it was saved: %+v", r.Exit)
+				t.Fatalf("it ended before it was saved: %+v; %s", r.Exit, text(t, r.Stderr.HostPath))
 			}
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -151,5 +151,54 @@ func TestACommandIsSavedWhole(t *testing.T) {
 		if got, want := text(t, pair[0]), text(t, pair[1]); got != want || want == "" {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A command that holds a file open which it has removed cannot be saved: it is told why, and goes on
+// to its end.
+func TestACommandThatCannotBeSavedGoesOn(t *testing.T) {
+	t.Parallel()
+	adapter := needSaving(t)
+	a := whole(t, "", "/bin/sh", "-c", `exec 5>gone; /bin/rm gone
+i=0; while [ ! -e /work/enough ] && [ $i -lt 2000000 ]; do i=$((i+1)); done; echo end`)
+	p := lrmtest.Start(t, adapter, a)
+	states := a.StateDir()
+	if err := states.Ask(true); err != nil {
+		t.Fatal(err)
+	}
+	why := ""
+	for why == "" {
+		select {
+		case _, open := <-p.Events():
+			if !open {
+				t.Fatal("it ended before it was asked")
+			}
+		case <-time.After(20 * time.Millisecond):
+		}
+		why = states.Problem()
+	}
+	if !strings.Contains(why, "has removed") || states.Look() != nil {
+		t.Errorf("why = %q", why)
+	}
+	if r := lrmtest.Wait(t, p); r.Exit.Cause != grid.CauseExited || text(t, a.StdoutPath()) != "end\n" {
+		t.Errorf("exit = %+v, printed %q", r.Exit, text(t, a.StdoutPath()))
+	}
+}
+
+// A state that is not whole is not used, and the task begins anew: it is told why.
+func TestABadStateBeginsAnew(t *testing.T) {
+	t.Parallel()
+	adapter := needSaving(t)
+	bad := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(bad, []byte("this is no state of gVisor's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := whole(t, bad, "/bin/sh", "-c", "echo anew")
+	if r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)); r.Exit.Cause != grid.CauseExited ||
+		text(t, a.StdoutPath()) != "anew\n" {
+		t.Errorf("exit = %+v", r.Exit)
+	}
+	if why := a.StateDir().Problem(); !strings.Contains(why, "begins anew") {
+		t.Errorf("why = %q", why)
 	}
 }

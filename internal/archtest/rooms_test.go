@@ -77,6 +77,7 @@ func declaredRooms() map[string]room {
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
+		"internal/suspend":       {tests: "suspend/*"},
 		"internal/member":        {imports: "grid protocol durable"},
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail durable"},
@@ -134,7 +135,8 @@ func declaredRooms() map[string]room {
 		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend view",
+			tests: "*",
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":         {tests: "*"},
@@ -191,7 +193,10 @@ func testLibraries() []string {
 // testRooms are tests that other packages run: the conformance suite of adapters, the
 // scripts of the commands, and power failures.
 func testRooms() []string {
-	return []string{"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut"}
+	return []string{
+		"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut",
+		"internal/suspend/suspendtest",
+	}
 }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for

@@ -11,58 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// What is measured in a run that kills many agents, with the leases of a LAN.
-const (
-	manyKills   = 20
-	fromASave   = 5 * time.Second
-	heavyState  = "heavy=16" // MiB
-	endlessWork = "chain=100000000"
-)
-
-// A job whose agent is killed, and whose state takes 16 MiB, runs elsewhere from its last
-// checkpoint within seconds. -failovers 50 measures it.
-func TestFailoverFromACheckpoint(t *testing.T) {
-	m := prepareMeshWith(t, func(s *site) { s.lease = lanLease }, submitOnly, twoCores, twoCores)
-	for _, s := range m.sites {
-		s.start(t)
-	}
-	m.awaitWhole(t)
-	var took []time.Duration
-	for range *failovers {
-		flags := []string{"--checkpoint", "every 1s", "--disk", "128MiB"}
-		id := m.begin(t, flags, heavyState, endlessWork)
-		m.awaitSaved(t, id, 2)
-		span, victim := m.killHolder(t, id)
-		took = append(took, span)
-		m.wantGoesOn(t, id)
-		m.afterFailover(t, id, victim)
-	}
-	if p95, _ := tellFailovers(t, took); len(took) >= manyKills && p95 > fromASave {
-		t.Errorf("p95 is above %s", fromASave)
-	}
-	m.audit(t)
-}
-
-// awaitSaved waits until so many checkpoints of a job's first task count.
-func (m *mesh) awaitSaved(t *testing.T, id grid.JobID, number uint64) {
-	t.Helper()
-	m.awaitPhase(t, id, view.PhaseRunning)
-	eventually(t, patience, "checkpoints count", func() bool {
-		saved := m.tasks(t, id)[0].Saved
-		return saved != nil && saved.Number >= number
-	})
-}
-
-// wantGoesOn wants that the present attempt of a job began with a state.
-func (m *mesh) wantGoesOn(t *testing.T, id grid.JobID) {
-	t.Helper()
-	eventually(t, patience, "it says where it began", func() bool {
-		return strings.Contains(m.submit(t, "logs", string(id)).err, "from ")
-	})
-	if from := wentOnFrom(t, m.submit(t, "logs", string(id)).err); from == 0 {
-		t.Error("it began anew")
-	}
-}
+const endlessWork = "chain=100000000"
 
 // A user moves a running job: it goes on elsewhere from a state that is new, and no site is blamed.
 // One that saves nothing stays, unless it may begin anew. An owner may let it leave, too.
@@ -127,4 +76,15 @@ func (m *mesh) staysWithoutAState(t *testing.T) {
 	m.submit(t, "migrate", string(id), "--restart").want(t, 0, "moved from")
 	m.submit(t, "cancel", string(id)).want(t, 0)
 	m.submit(t, "migrate", string(id)).want(t, 1, "nothing to move")
+}
+
+// wantGoesOn wants that the present attempt of a job began with a state.
+func (m *mesh) wantGoesOn(t *testing.T, id grid.JobID) {
+	t.Helper()
+	eventually(t, patience, "it says where it began", func() bool {
+		return strings.Contains(m.submit(t, "logs", string(id)).err, "from ")
+	})
+	if from := wentOnFrom(t, m.submit(t, "logs", string(id)).err); from == 0 {
+		t.Error("it began anew")
+	}
 }

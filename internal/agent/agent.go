@@ -238,9 +238,9 @@ func (a *Agent) bootSite() {
 func (a *Agent) Run(ctx context.Context) error {
 	a.runs.Lock()
 	defer a.runs.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
-	live, end := context.WithCancel(ctx)
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // until all is handed over
 	defer end()
+	group, live := errgroup.WithContext(life)
 	group.Go(func() error { return a.site.run(live) })
 	group.Go(func() error { return a.broker.run(live) })
 	a.runGroups() //nolint:contextcheck // the agent's life, not the caller's
@@ -250,6 +250,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			a.handOver() //nolint:contextcheck // the caller's has ended
 		case <-a.ctx.Done():
+		case <-live.Done(): // a loop has failed
 		}
 		return nil
 	})

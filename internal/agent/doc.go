@@ -24,8 +24,10 @@
 //	group_machine.go a broker made, booted, thrown away, and what it wants carried out
 //	group_form.go    standbys found, certified, replaced
 //	group_wire.go    what members of groups say to each other
+//	group_send.go    entries and tables sent as fast as a site takes them
 //	group_lead.go    the lead handed over, and back to its owner
 //	group_content.go inputs, results and checkpoints kept by more than one member
+//	group_limit.go   what an owner's facts may take, and what follows when they take more
 //	group_stock.go   how much is kept for another owner
 //	group_recover.go a group made anew without those that are lost for good
 //	group_view.go    groups as people see them

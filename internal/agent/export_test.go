@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // What the tests of whole agents, which are seen through internal/agent/backend, need
@@ -35,7 +38,47 @@ func (a *Agent) Certificate(ctx context.Context) (encoded []byte) {
 	return encoded
 }
 
+// Fill writes rows of the agent's own, of so many bytes each, into the table of the own jobs, and
+// waits until the group has agreed on them.
+func (a *Agent) Fill(ctx context.Context, from, rows, bytes int) error {
+	g := a.groups.of(a.Self())
+	filled := make(chan struct{})
+	err := g.ask(ctx, func() {
+		var facts []step.Fact
+		value := strings.Repeat("x", bytes)
+		for i := range rows {
+			facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), value))
+		}
+		g.persist(func() { close(filled) }, facts...)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-filled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Table is an owner's table as this agent has it, nil if it has none.
+func (a *Agent) Table(ctx context.Context, owner grid.SiteID) (facts []byte) {
+	if g := a.groups.of(owner); g != nil {
+		_ = g.ask(ctx, func() { facts, _ = g.member.Table() })
+	}
+	return facts
+}
+
 // HearNews is a certificate that another site shows.
 func (a *Agent) HearNews(from grid.SiteID, certificate []byte) {
 	a.heard(from, protocol.StandbyNews{Certificate: certificate})
+}
+
+// LeaderOfOwn is the site whose member leads the group of the own jobs, as far as an agent knows
+// whose Run has returned.
+func (a *Agent) LeaderOfOwn() grid.SiteID {
+	g := a.groups.of(a.Self())
+	leader, _ := g.member.Leader()
+	return g.siteOf(leader)
 }

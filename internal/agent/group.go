@@ -51,6 +51,7 @@ type group struct {
 	end        func()    // of a foreign owner's group: ends its loop
 
 	forming  forming
+	limit    limit
 	content  content
 	stock    stock // what is kept for another owner
 	keeping  int   // questions to keep something that are worked on
@@ -147,10 +148,13 @@ func (g *group) alone() bool {
 func (g *group) work(ctx context.Context, batch []task) error {
 	clear(g.dropped)
 	var questions []func()
+	woken := false
 	for _, t := range batch {
 		switch {
 		case t.ask != nil:
 			questions = append(questions, t.ask)
+		case t.input == step.TimerFired{Key: wakeKey()}:
+			woken = true
 		case t.member != nil:
 			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
 		default:
@@ -163,6 +167,11 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	for _, q := range questions {
 		q()
 	}
+	if _, again := g.dropped[wakeKey()]; woken && !again {
+		// Last: after a stall, as with a large table, a leader's heartbeats may wait in the queue,
+		// or answers to one.
+		g.step(standby.Woken{}) //nolint:contextcheck // the same
+	}
 	return g.write(ctx, false) // messages of other members are taken by questions
 }
 
@@ -172,8 +181,8 @@ func (g *group) input(in step.Input) {
 		if _, again := g.dropped[fired.Key]; again {
 			return
 		}
-		if fired.Key == wakeKey() {
-			g.step(standby.Woken{})
+		if fired.Key == sendKey() {
+			g.sendOn()
 			return
 		}
 	}

@@ -54,14 +54,15 @@ type forming struct {
 	asked   map[grid.SiteID]time.Time        // when
 	refused map[grid.SiteID]time.Time        // when
 	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
-	gone    map[standby.MemberID]bool        // members that have said that they are none any more
-	since   time.Time                        // of the change under way
+	// members that have said that they are none any more, or do not want to be; since when
+	gone  map[standby.MemberID]time.Time
+	since time.Time // of the change under way
 }
 
 func newForming() forming {
 	return forming{
 		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]time.Time{},
-		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]bool{},
+		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
 
@@ -200,20 +201,18 @@ func (g *group) setTarget(voters []standby.MemberID) {
 // wish compares the voters with what the owner wants, while nothing is under way.
 func (g *group) wish(conf standby.Conf) {
 	g.forming.since = time.Time{}
-	stay := g.staying(conf)
-	if g.a.cfg.Standbys.Count == 0 {
-		stay = []standby.MemberID{g.id}
-	} else {
-		for site, id := range g.forming.answers {
-			wanted := len(stay) <= g.a.cfg.Standbys.Count && !slices.Contains(stay, id)
-			if wanted && g.a.around.has(site) {
-				stay = append(stay, id)
-			}
-		}
-		if len(stay) <= g.a.cfg.Standbys.Count {
-			g.askOthers(conf)
+	stay := []standby.MemberID{g.id}
+	if g.a.cfg.Standbys.Count > 0 {
+		stay = g.wanted(conf)
+	}
+	if len(stay) <= g.a.cfg.Standbys.Count {
+		g.askOthers(conf)
+		if !g.unwilling(conf) {
 			return // two voters are worse than one, and a silent one may come back
 		}
+		g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
+			"bytes", g.member.TableBytes())
+		stay = []standby.MemberID{g.id}
 	}
 	slices.Sort(stay)
 	if !slices.Equal(stay, conf.Voters) {
@@ -221,12 +220,30 @@ func (g *group) wish(conf standby.Conf) {
 	}
 }
 
+// wanted lists the voters that are to stay, and those that have accepted as far as more are wanted.
+func (g *group) wanted(conf standby.Conf) []standby.MemberID {
+	wanted := g.staying(conf)
+	for site, id := range g.forming.answers {
+		isNew := len(wanted) <= g.a.cfg.Standbys.Count && !slices.Contains(wanted, id)
+		if isNew && g.a.around.has(site) {
+			wanted = append(wanted, id)
+		}
+	}
+	return wanted
+}
+
+// isGone reports whether a member has said that it is none any more, or does not want to be.
+func (g *group) isGone(id standby.MemberID) bool {
+	_, gone := g.forming.gone[id]
+	return gone
+}
+
 // staying lists the voters that are to stay: this one, and those that are heard.
 func (g *group) staying(conf standby.Conf) []standby.MemberID {
 	stay := []standby.MemberID{g.id}
 	for _, id := range conf.Voters {
 		silent := g.clock.now().Sub(g.member.Heard(id)) > silentFor
-		if id != g.id && !silent && !g.forming.gone[id] {
+		if id != g.id && !silent && !g.isGone(id) {
 			stay = append(stay, id)
 		}
 	}
@@ -240,7 +257,7 @@ func (g *group) askOthers(conf standby.Conf) {
 	open := g.a.cfg.Standbys.Count - len(g.forming.answers)
 	for _, site := range g.a.around.sites(g.owner) {
 		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
-			return g.siteOf(id) == site && !g.forming.gone[id]
+			return g.siteOf(id) == site && !g.isGone(id)
 		})
 		_, accepted := g.forming.answers[site]
 		refused, has := g.forming.refused[site]
@@ -252,9 +269,8 @@ func (g *group) askOthers(conf standby.Conf) {
 			continue
 		}
 		g.forming.asked[site] = now
-		facts, _ := g.member.Table()
 		g.a.sendQuietly(site, protocol.StandbyAsk{
-			Epoch: g.assembly.certificate.Epoch + 1, Facts: int64(len(facts)),
+			Epoch: g.assembly.certificate.Epoch + 1, Facts: g.member.TableBytes(),
 		})
 	}
 }
@@ -272,14 +288,19 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 	} else {
 		g.forming.refused[from] = g.clock.now()
 		delete(g.forming.answers, from)
-		for _, id := range g.member.Members().Voters {
-			if g.siteOf(id) == from && from != g.owner {
-				g.forming.gone[id] = true
-			}
-		}
+		g.noteGone(from)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
 	}
 	g.form()
+}
+
+// noteGone notes that the member of another site is none any more, or does not want to be.
+func (g *group) noteGone(site grid.SiteID) {
+	for _, id := range g.member.Members().Voters {
+		if g.siteOf(id) == site && site != g.owner && !g.isGone(id) {
+			g.forming.gone[id] = g.clock.now()
+		}
+	}
 }
 
 // certify writes the next certificate into the table: of the voters, and of those that a change

@@ -27,6 +27,7 @@ func (g *group) look() {
 		g.a.leave(err)
 		return
 	}
+	g.guard()
 	g.expireCommands()
 	if leader, _ := g.member.Leader(); !g.own() && g.siteOf(leader) == g.owner {
 		g.returnedAt = time.Time{} // the owner has taken it; the next time it is offered again
@@ -111,6 +112,7 @@ func (g *group) memberOf(site grid.SiteID) standby.MemberID {
 // onGone heeds that a site is gone: if its host refuses, its agent has died, and nobody need
 // wait to act in its place.
 func (g *group) onGone(site grid.SiteID, refusing bool) {
+	g.dropFor(site)
 	if !refusing {
 		return
 	}
@@ -121,9 +123,11 @@ func (g *group) onGone(site grid.SiteID, refusing bool) {
 	}
 }
 
-// onSeen tells an owner that is back who has acted for it.
+// onSeen tells an owner that is back who has acted for it. It may have the lead back as soon as it
+// has been there for a moment, whatever became of it when it was offered before.
 func (g *group) onSeen(site grid.SiteID) {
 	if site == g.owner && !g.own() {
+		g.returnedAt = time.Time{}
 		g.tellNews(site)
 	}
 }

@@ -168,7 +168,7 @@ func (g *group) discard(e standby.Discard) {
 	g.log.Info("this agent acts no longer for the jobs of an owner",
 		"owner", string(g.owner), "term", e.Term, "why", e.Why)
 	for key := range g.byKey {
-		if key != wakeKey() {
+		if key != wakeKey() && key != sendKey() {
 			g.stopTimer(key)
 		}
 	}
@@ -179,6 +179,7 @@ func (g *group) discard(e standby.Discard) {
 	}
 	g.machine, g.record, g.term, g.full = nil, nil, 0, false
 	g.waiting, g.shown, g.missed = nil, shown{}, true
+	g.ownerSince = time.Time{} // an owner that hands over is still there, and is not to get it back
 	g.content.discard(g)
 	if g.own() {
 		g.a.commands.fail(fmt.Errorf("%w: %s", view.ErrBusy, e.Why+

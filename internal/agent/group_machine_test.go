@@ -38,3 +38,34 @@ func TestAnotherOwnersFactsEndNothingElse(t *testing.T) {
 		t.Errorf("the agent's own broker: %v", err)
 	}
 }
+
+// An owner whose agent hands over as it stops is connected for a moment more. It is not given the
+// lead back in that moment, however long it was there when this agent acted the last time.
+func TestAnOwnerThatStopsIsNotGivenTheLeadBack(t *testing.T) {
+	b := newBenchOf(t, plans(t, 2)[1])
+	const owner = grid.SiteID("12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7")
+	m := store.Member{
+		Name: b.groupName(owner), ID: 7, Owner: owner, Stored: standby.Founded(0, nil, 7),
+	}
+	if err := b.Agent.store.Enlist(m); err != nil {
+		t.Fatal(err)
+	}
+	g, err := b.newGroup(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for batch := g.gather(); len(batch) > 0; batch = g.gather() {
+		if err := g.work(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.around.note(step.PeerSeen{Site: owner})
+	g.giveBack()
+	if !g.acts() || g.ownerSince.IsZero() {
+		t.Fatalf("acts: %t; the owner is seen since %s", g.acts(), g.ownerSince)
+	}
+	g.discard(standby.Discard{Term: g.term, Why: "the lead is handed over"})
+	if !g.ownerSince.IsZero() {
+		t.Errorf("a machine that boots next counts the owner's presence from %s on", g.ownerSince)
+	}
+}

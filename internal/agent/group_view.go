@@ -44,12 +44,11 @@ func (a *Agent) Bring(ctx context.Context, cid grid.CID) error {
 // view is the group as people see it.
 func (g *group) view() view.Group {
 	leader, term := g.member.Leader()
-	facts, _ := g.member.Table()
 	conf := g.member.Members()
 	v := view.Group{
 		Owner: g.owner, Here: g.acts(), Term: term, Members: []view.GroupMember{},
 		Changing: len(conf.Outgoing)+len(conf.Learners) > 0 || g.target() != nil,
-		Facts:    int64(len(facts)),
+		Facts:    g.member.TableBytes(),
 	}
 	if leader != 0 {
 		v.Acting = g.siteOf(leader)
@@ -70,4 +69,15 @@ func (g *group) view() view.Group {
 		}
 	}
 	return v
+}
+
+// Replica tells how far this agent has come in the log of an owner's group, and about how many
+// bytes of facts it has. Equal numbers of the log, equal facts; 0: it has no part in the group.
+func (a *Agent) Replica(ctx context.Context, owner grid.SiteID) (applied uint64, facts int64) {
+	g := a.groups.of(owner)
+	if g == nil || !g.own() && !a.groups.runs(g) {
+		return 0, 0
+	}
+	_ = g.ask(ctx, func() { applied, facts = g.member.Applied(), g.member.TableBytes() })
+	return applied, facts
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/standby"
 )
 
-// parcels are messages of members that come in parts: of each member one at a time, the newest.
+// parcels are messages of members that go in parts, see group_send.go, or come in parts: of each
+// member one at a time, the newest.
 type parcels struct {
 	sent uint64 // messages to other members so far
+	out  map[standby.MemberID]*outgoing
 	open map[standby.MemberID]*parcel
 }
 
@@ -22,27 +24,6 @@ type parcel struct {
 	number uint64
 	parts  [][]byte
 	left   int
-}
-
-// sendMember sends a message to another member, in parts if it is long.
-func (g *group) sendMember(e standby.Send) {
-	site := g.siteOf(e.To)
-	if site == "" {
-		g.step(standby.Unreachable{Member: e.To})
-		return
-	}
-	g.parcels.sent++
-	parts := slices.Collect(slices.Chunk(e.Data, protocol.GroupPartBytes))
-	for i, part := range parts {
-		err := g.a.sendPlain(site, protocol.Group{
-			Owner: g.owner, From: uint64(g.id), To: uint64(e.To), Message: g.parcels.sent,
-			Part: uint32(i), Parts: uint32(len(parts)), Data: part,
-		})
-		if err != nil {
-			g.step(standby.Unreachable{Member: e.To})
-			return
-		}
-	}
 }
 
 // onGroup takes a part of a message of another member. Who it is says the certificate.
@@ -57,7 +38,13 @@ func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
 		g.tellNews(from)
 		return
 	}
+	if g.limit.closed {
+		return
+	}
 	if data := g.parcels.add(sender, m); data != nil {
+		if len(data) > guardAbove {
+			g.guard() // on a busy machine the next look is late
+		}
 		g.step(standby.Received{From: sender, Data: data})
 	}
 }

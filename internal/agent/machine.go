@@ -101,7 +101,7 @@ func (p Planning) now() view.Planning {
 func NewMachine(h store.Header) (step.Machine, error) {
 	switch {
 	case h.Machine == siteName:
-		var c site.Config
+		c := site.Default("", grid.Capability{}) // of what an earlier version had no setting
 		if err := json.Unmarshal(h.Config, &c); err != nil {
 			return nil, fmt.Errorf("configuration of the site machine: %w", err)
 		}

@@ -126,19 +126,34 @@ func TestAJobOutlivesItsOwnersAgent(t *testing.T) {
 	back.await(t, again, view.PhaseDone)
 }
 
-// An agent that stops in order hands over before it goes.
+// An agent that stops in order hands over before it goes, however it is told to: nobody has to
+// miss it first.
 func TestAnOrderlyStopHandsOver(t *testing.T) {
-	nodes := grouped(t, 4)
-	owner := nodes[0]
-	id := owner.submit(t, owner.job(t, "run=3s", "exit=0"))
-	owner.await(t, id, view.PhaseRunning)
-	began := time.Now()
-	owner.close(t)
-	acting := actsFor(t, nodes[1:], owner.Self())
-	t.Logf("another agent acts %s after the stop began", time.Since(began))
-	agent.Eventually(t, "the job has ended", func() bool {
-		return acting.standing(t, owner.Self()).Open == 0
-	})
+	for name, stop := range map[string]func(*testing.T, *node){
+		"by a signal": func(_ *testing.T, n *node) { n.end() },
+		"by its owner": func(t *testing.T, n *node) {
+			if err := n.Stop(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := grouped(t, 4)
+			owner := nodes[0]
+			id := owner.submit(t, owner.job(t, "run=1s", "exit=0"))
+			owner.await(t, id, view.PhaseRunning)
+			stop(t, owner)
+			<-owner.done
+			if leader := owner.LeaderOfOwn(); leader == "" || leader == owner.Self() {
+				t.Errorf("the agent has ended, and %q leads its group as far as it knows", leader)
+			}
+			owner.close(t)
+			acting := actsFor(t, nodes[1:], owner.Self())
+			agent.Eventually(t, "the job has ended", func() bool {
+				return acting.standing(t, owner.Self()).Open == 0
+			})
+		})
+	}
 }
 
 // The owner's disk is lost, but for its key. The agent that starts anew with the key joins its

@@ -85,7 +85,7 @@ func declaredRooms() map[string]room {
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
 		"internal/scripttest":    {imports: "grid config localmesh"},
 		"internal/guides":        {tests: "*"},
-		"internal/bench":         {imports: "grid protocol *", tests: "*"},
+		"internal/bench":         {imports: "grid protocol broker step *", tests: "*"},
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
 		"internal/soak":          {imports: "grid api/client config localmesh view"},
 		"internal/crosscheck":    {},
@@ -131,7 +131,8 @@ func declaredRooms() map[string]room {
 		".": {
 			imports: "grid agent agent/backend config api lrm lrm/* p2p data store obs hostinfo", tests: "*",
 		},
-		"sdk": {},
+		"sdk":              {},
+		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
 				"audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*",

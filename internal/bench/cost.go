@@ -36,16 +36,10 @@ func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
 	if b.quick {
 		span /= 4
 	}
-	select {
-	case <-time.After(2 * time.Second): // what the start, or the last job, left behind
-	case <-ctx.Done():
-	}
+	wait(ctx, 2*time.Second) // what the start, or the last job, left behind
 	before, err := f.cpuTime()
 	began := time.Now()
-	select {
-	case <-time.After(span):
-	case <-ctx.Done():
-	}
+	wait(ctx, span)
 	after, then := f.cpuTime()
 	if err = errors.Join(err, then); err != nil {
 		b.missing(name, err)
@@ -55,6 +49,82 @@ func (b *bench) measureIdle(ctx context.Context, f *farm, span time.Duration) {
 	b.add(figure{
 		Figure: name, Value: 100 * used / time.Since(began).Seconds(), Unit: "%", summary: summary{N: 1},
 	}).atMost(0.5)
+}
+
+// measureGroup tells what a group costs its members that have nothing to do: by how much an agent
+// uses the processor more than its counterpart in a mesh without groups, at the same time.
+func (b *bench) measureGroup(ctx context.Context) error {
+	if os.Getenv("BENCH_STANDBYS") == "" {
+		return nil
+	}
+	with, err := b.newSide(ctx, ".", "with", 2)
+	if with != nil {
+		defer with.farm.close()
+	}
+	if err != nil {
+		return err
+	}
+	without, err := b.newSide(ctx, ".", "without", 0)
+	if without != nil {
+		defer without.farm.close()
+	}
+	if err != nil {
+		return err
+	}
+	return b.compareIdle(ctx, with.farm, without.farm)
+}
+
+func (b *bench) compareIdle(ctx context.Context, with, without *farm) error {
+	const goal = .1 // percent of a core
+	span := time.Minute
+	if b.quick {
+		span /= 4
+	}
+	wait(ctx, 5*time.Second) // what the start left behind
+	before, err := with.cpuTimesBeside(without)
+	began := time.Now()
+	wait(ctx, span)
+	after, then := with.cpuTimesBeside(without)
+	if err = errors.Join(err, then); err != nil {
+		return err
+	}
+	took := time.Since(began).Seconds()
+	share := func(i int) float64 { return 100 * (after[i] - before[i]) / took }
+	b.add(figure{
+		Figure: "idle CPU that a group costs who acts", Value: share(0), Unit: "%",
+		summary: summary{N: 1},
+	}).atMost(goal)
+	most := share(1)
+	for i := range after[1:] {
+		most = max(most, share(i+1))
+	}
+	b.add(figure{
+		Figure: "idle CPU that a group costs a standby, at most", Value: most, Unit: "%",
+		summary: summary{N: len(after) - 1},
+	}).atMost(goal)
+	return nil
+}
+
+func wait(ctx context.Context, span time.Duration) {
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
+	}
+}
+
+// cpuTimesBeside returns by how much each agent has used the processor more than its counterpart
+// of another farm, in seconds.
+func (f *farm) cpuTimesBeside(other *farm) (more []float64, err error) {
+	for i, p := range f.sites {
+		own, wrong := readStat(strconv.Itoa(p.cmd.Process.Pid))
+		its, then := readStat(strconv.Itoa(other.sites[i].cmd.Process.Pid))
+		err = errors.Join(err, wrong, then)
+		more = append(more, own.own-its.own)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("this system does not tell: %w", err)
+	}
+	return more, nil
 }
 
 // ticksPerSecond is the unit of /proc/PID/stat, the same on every Linux.

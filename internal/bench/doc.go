@@ -5,9 +5,10 @@
 //
 //	go run ./internal/bench                       everything, some five minutes on two cores
 //	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
-//	BENCH_ONLY=raw,place,jobs go run ...          some parts only; these are all
+//	BENCH_ONLY=raw,place,facts,jobs go run ...    some parts only; these are all
 //	BENCH_ONLY=beside BENCH_BESIDE=../old go run ...   beside the agent of another checkout
 //	BENCH_STANDBYS=2 BENCH_ONLY=beside ...             and this version's submitter has standbys
+//	BENCH_STANDBYS=2 BENCH_ONLY=group go run ...  what a group costs idle agents, two minutes
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
 //	BENCH_DOCS=docs/performance.md go run ...     writes BENCH_JSON's table there, measures nothing
 //
@@ -24,6 +25,7 @@
 //	raw.go      messages beside raw TCP, facts beside the disk
 //	content.go  durable results beside the disk
 //	place.go    announcements among agents in this process
+//	facts.go    facts at the standbys beside as many bytes over TCP and onto disks
 //	watch.go    when messages pass there
 //	farm.go     agents in processes of their own
 //	jobs.go     jobs among those

@@ -126,8 +126,10 @@ func (b *bench) measure(ctx context.Context) {
 	}{
 		{"raw", b.measureRaw},
 		{"place", b.measurePlacing},
+		{"facts", b.measureFacts},
 		{"jobs", b.measureJobs},
 		{"beside", b.measureBeside},
+		{"group", b.measureGroup},
 	}
 	for _, part := range parts {
 		if len(b.only) > 0 && !slices.Contains(b.only, part.name) {

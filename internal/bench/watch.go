@@ -32,10 +32,13 @@ type watch struct {
 	offered time.Time // the last offer
 	awarded time.Time // the last award
 	offers  int
-	awards  int
+	awards  int           // of different tasks
+	stood   time.Time     // when another agent was first asked to stand by
 	ask     int           // bytes of the announcement
 	reply   int           // bytes of an offer
 	done    chan struct{} // closed when all offers and awards have come
+
+	awarding map[grid.TaskID]bool // the tasks that were awarded
 }
 
 // begin expects the next round.
@@ -44,7 +47,7 @@ func (w *watch) begin(by path, sites, tasks int) <-chan struct{} {
 	defer w.mu.Unlock()
 	w.by, w.sites, w.tasks, w.offers, w.awards = by, sites, tasks, 0, 0
 	w.began, w.offered, w.awarded = time.Time{}, time.Time{}, time.Time{}
-	w.done = make(chan struct{})
+	w.done, w.awarding = make(chan struct{}), make(map[grid.TaskID]bool, tasks)
 	return w.done
 }
 
@@ -58,7 +61,12 @@ func (w *watch) taps(self func() grid.SiteID) agent.Taps {
 func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch m := m.(type) {
+	switch m := bare(m).(type) {
+	case protocol.StandbyAsk:
+		if w.stood.IsZero() {
+			w.stood = time.Now()
+		}
+		return true
 	case protocol.Announce:
 		if w.began.IsZero() {
 			w.began = time.Now()
@@ -67,7 +75,10 @@ func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
 		}
 		return w.by == byEither || (to == "") == (w.by == byGossip)
 	case protocol.Award:
-		w.awards += len(m.Tasks)
+		for _, task := range m.Tasks { // one that has no answer is awarded again
+			w.awarding[grid.TaskID{Job: m.Job, Index: task.Index}] = true
+		}
+		w.awards = len(w.awarding)
 		w.awarded = time.Now()
 		w.check()
 		return false
@@ -77,7 +88,7 @@ func (w *watch) sending(to grid.SiteID, m protocol.Message) bool {
 }
 
 func (w *watch) received(from grid.SiteID, m protocol.Message, self grid.SiteID) {
-	bid, ok := m.(protocol.Bid)
+	bid, ok := bare(m).(protocol.Bid)
 	if !ok || from == self {
 		return
 	}
@@ -93,9 +104,17 @@ func (w *watch) received(from grid.SiteID, m protocol.Message, self grid.SiteID)
 	w.check()
 }
 
+// bare takes the behalf off a message.
+func bare(m protocol.Message) protocol.Message {
+	if behalf, is := m.(protocol.OnBehalf); is {
+		return behalf.Message
+	}
+	return m
+}
+
 // check is called with w.mu held.
 func (w *watch) check() {
-	if w.offers == w.sites && w.awards == w.tasks && w.done != nil {
+	if w.offers >= w.sites && w.awards == w.tasks && w.done != nil {
 		close(w.done)
 		w.done = nil
 	}
@@ -131,7 +150,7 @@ type clears struct {
 func (c *clears) received(by grid.SiteID, m protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch m := m.(type) {
+	switch m := bare(m).(type) {
 	case protocol.Award:
 		c.note(m.Job, by, false)
 	case protocol.Clear:

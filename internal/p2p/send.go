@@ -39,6 +39,15 @@ func (m *Mesh) Send(to grid.SiteID, message protocol.Message) error {
 	return nil
 }
 
+// Waiting tells how many bytes wait to be sent to a site. Who has much to say to it that can wait
+// keeps that low: what other parts of the agent say is behind it.
+func (m *Mesh) Waiting(to grid.SiteID) int64 {
+	if r := m.lookup(to); r != nil {
+		return r.queued.Load()
+	}
+	return 0
+}
+
 // find is the owner of a peer to which something is to be sent; m.mu is held.
 func (m *Mesh) find(site grid.SiteID) (*remote, error) {
 	if r, ok := m.remotes[site]; ok && !m.closed {

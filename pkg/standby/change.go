@@ -65,7 +65,8 @@ func missing(some, others []MemberID) (rest []MemberID) {
 	return rest
 }
 
-// allNear reports whether members have nearly all of the log.
+// allNear reports whether members have nearly all of the log. Who has not got the table has
+// nothing, however short the log is.
 func (g *Group) allNear(ids []MemberID) bool {
 	behind := uint64(math.MaxUint64)
 	found := 0
@@ -74,7 +75,8 @@ func (g *Group) allNear(ids []MemberID) bool {
 			behind, found = min(behind, p.Match), found+1
 		}
 	})
-	return found == len(ids) && (found == 0 || behind+near > g.stored.last())
+	hasTable := behind >= g.stored.Base.Index
+	return found == len(ids) && (found == 0 || hasTable && behind+near > g.stored.last())
 }
 
 func (g *Group) proposeChange(kind pb.ConfChangeType, ids []MemberID) {

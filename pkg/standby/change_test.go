@@ -142,3 +142,62 @@ func TestATableThatIsLostIsSentAnew(t *testing.T) {
 		t.Errorf("after 5 s: %d tables sent, the same: %t", tables, same())
 	}
 }
+
+// A table that takes longer on its way than that is not sent anew while its member takes it.
+func TestATableThatTakesLongIsSentOnce(t *testing.T) {
+	w := newWorld(5, 3, 4)
+	w.cfg.KeepBytes, w.cfg.SnapshotTimeout = 300, 3*time.Second
+	w.user.tasks = 8
+	w.begin()
+	m := w.leader()
+	away := w.others(m)[0]
+	away.crash()
+	if !w.runUntil(time.Minute, w.allDone) {
+		t.Fatal("not all has ended")
+	}
+	tables := 0
+	w.drops = func(_, _ *host, payload any) bool { // none arrives
+		r := raftMessage(payload)
+		isTable := r != nil && r.GetType() == pb.MsgSnap
+		if isTable {
+			tables++
+		}
+		return isTable
+	}
+	away.start()
+	for range 10 {
+		w.run(time.Second)
+		m.input(func(now time.Time) { m.give(now, Delivering{Member: away.id}) })
+	}
+	if tables != 1 {
+		t.Errorf("%d tables sent while the first one is taken", tables)
+	}
+	if w.run(3500 * time.Millisecond); tables != 2 {
+		t.Errorf("%d tables sent when nothing of the first one is taken any more", tables)
+	}
+}
+
+// A member that has not got the table gets no vote, however few entries the log has: the others
+// would wait for it with everything.
+func TestAMemberWithoutTheTableGetsNoVote(t *testing.T) {
+	w := newWorld(2, 1, 4)
+	w.begin()
+	m := w.leader()
+	w.join(2)
+	w.join(3)
+	waits := true
+	w.drops = func(_, _ *host, payload any) bool { // the table is long
+		r := raftMessage(payload)
+		return waits && r != nil && r.GetType() == pb.MsgSnap
+	}
+	m.input(func(now time.Time) { m.give(now, Change{Voters: []MemberID{1, 2, 3}}) })
+	w.run(5 * time.Second)
+	conf := m.group.Members()
+	if len(conf.Learners) != 2 || !slices.Equal(conf.Voters, []MemberID{1}) || m.boots != 1 {
+		t.Errorf("without the table the members are %+v, %d boots", conf, m.boots)
+	}
+	waits = false
+	if !w.change(1, 2, 3) {
+		t.Errorf("with it they are %+v", m.group.Members())
+	}
+}

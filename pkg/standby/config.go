@@ -26,7 +26,8 @@ type Config struct {
 	// answers for ResignAfter gives its lead up.
 	TransferTimeout time.Duration
 	ResignAfter     time.Duration
-	// SnapshotTimeout after a table was sent to a member that has not answered, it is sent anew.
+	// SnapshotTimeout after a member has taken the last of a table and not answered, or has taken
+	// nothing of it, it is sent anew.
 	SnapshotTimeout time.Duration
 
 	// The machine is given no input while so much waits, or has waited so long, to be committed.

@@ -13,9 +13,13 @@ type Effect interface{ effect() }
 type Wake struct{ At time.Time }
 
 // Send sends a message to another member. It may be lost, late, doubled or overtaken.
+//
+// Bulk is said of entries and tables: they may be long, and are of use in their order. They can
+// wait for a member that takes them slowly, while others of these messages overtake them.
 type Send struct {
 	To   MemberID
 	Data []byte
+	Bulk bool
 }
 
 // Save writes to the disk, all of it in one transaction and after every earlier Save. With

@@ -31,18 +31,26 @@ func (b batch) encode() []byte {
 	return step.AppendFacts(binary.AppendUvarint(text, b.number), b.facts)
 }
 
-func decodeBatch(data []byte) (batch, error) {
+// decodeHead reads a batch without its facts, which rest has.
+func decodeHead(data []byte) (b batch, rest []byte, err error) {
 	if len(data) == 0 || data[0] != entryFacts {
-		return batch{}, errBadEntry
+		return batch{}, nil, errBadEntry
 	}
-	var b batch
-	rest := data[1:]
+	rest = data[1:]
 	for _, field := range []*uint64{&b.term, &b.number} {
 		value, n := binary.Uvarint(rest)
 		if n <= 0 {
-			return batch{}, errBadEntry
+			return batch{}, nil, errBadEntry
 		}
 		*field, rest = value, rest[n:]
+	}
+	return b, rest, nil
+}
+
+func decodeBatch(data []byte) (batch, error) {
+	b, rest, err := decodeHead(data)
+	if err != nil {
+		return batch{}, err
 	}
 	facts, err := step.DecodeFacts(rest)
 	if err != nil {

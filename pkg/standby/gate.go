@@ -126,7 +126,7 @@ func (g *Group) onCommitted(applied []*pb.Entry) {
 		if !isOwn || e.GetType() != pb.EntryNormal || len(e.GetData()) == 0 {
 			continue
 		}
-		b, err := decodeBatch(e.GetData())
+		b, _, err := decodeHead(e.GetData())
 		if err != nil || b.term != g.lead.acting {
 			continue // only with a safeguard off
 		}

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,5 +91,26 @@ func TestOnlyALaterQuestionConfirms(t *testing.T) {
 	s.onConfirmed(questionOf(2, 6))
 	if !s.gate.passes(s.gate.queue[0], safeguards{}) {
 		t.Error("the question that was asked after the Step does not confirm")
+	}
+}
+
+// The facts of a Step may be more than those that wait. The machine keeps the lead: what raft
+// counts as not committed is not what is held back here.
+func TestALargeStepDoesNotCostTheLead(t *testing.T) {
+	s := newSolo(t)
+	term := s.Acting()
+	s.stuck = true
+	for _, mib := range []int{1, 5, 12, 25} {
+		s.give(Stepped{Term: term, Effects: []step.Effect{step.Persist{
+			Fact: step.NewFact("x/1", "row", strings.Repeat("x", mib<<20)),
+		}}})
+	}
+	s.stuck = false
+	s.give(Saved{Number: s.saves})
+	if s.Acting() != term {
+		t.Errorf("it acts in term %d, before in %d", s.Acting(), term)
+	}
+	if got := len(s.Row("x/1", "row")); got < 25<<20 {
+		t.Errorf("the row has %d bytes", got)
 	}
 }

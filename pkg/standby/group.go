@@ -95,6 +95,8 @@ func (g *Group) take(in Input) {
 		g.onRefusing(in)
 	case Unreachable:
 		g.node.ReportUnreachable(uint64(in.Member))
+	case Delivering:
+		g.lead.delivers(in.Member, g.now)
 	case Transfer:
 		g.onTransfer(in)
 	case Change:
@@ -119,6 +121,7 @@ func (g *Group) onReceived(in Received) {
 		g.lead.answered(in.From, g.now)
 	}
 	_ = g.node.Step(m) // the errors: a proposal that is dropped, an answer of a stranger
+	g.waitForVotedFor(m)
 	g.watch()
 }
 
@@ -192,6 +195,17 @@ func (g *Group) Acting() uint64 { return g.lead.acting }
 // entry that it was applied to: equal entries, equal tables.
 func (g *Group) Table() (facts []byte, applied uint64) {
 	return g.stored.Table.Encode(), g.stored.Applied
+}
+
+// TableBytes is about what Table would give, in bytes, without making it.
+func (g *Group) TableBytes() int64 { return int64(g.stored.Table.Bytes()) }
+
+// LogBytes is about what the log holds beside the table.
+func (g *Group) LogBytes() (bytes int64) {
+	for _, e := range g.stored.Entries {
+		bytes += int64(e.size())
+	}
+	return bytes
 }
 
 // Row is a row of the committed table; nil if there is none.

@@ -33,6 +33,10 @@ type Refusing struct{ Member MemberID }
 // Unreachable says that a message to a member could not be delivered.
 type Unreachable struct{ Member MemberID }
 
+// Delivering says that a bulk message to a member is still on its way: the member takes it, part by
+// part. A table that is long is not sent anew meanwhile.
+type Delivering struct{ Member MemberID }
+
 // Transfer asks the leader to hand the lead to a member before it leaves; see transfer.go.
 // It does nothing at a member that does not lead.
 type Transfer struct{ To MemberID }
@@ -48,4 +52,5 @@ func (Saved) input()       {}
 func (Stepped) input()     {}
 func (Refusing) input()    {}
 func (Unreachable) input() {}
+func (Delivering) input()  {}
 func (Transfer) input()    {}

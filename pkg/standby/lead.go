@@ -20,7 +20,8 @@ type lead struct {
 
 	beat    time.Time              // of the next heartbeat
 	contact map[MemberID]time.Time // when members answered; at first, when the lead was won
-	tables  map[MemberID]time.Time // since when a table is on its way to a member
+	sent    map[MemberID]time.Time // when entries last left for members
+	tables  map[MemberID]time.Time // when a member was last known to take a table
 	met     time.Time              // when a majority last answered
 	beats   int                    // heartbeats since then
 	rebuild bool                   // raft is to be made anew as soon as its wishes are carried out
@@ -30,6 +31,13 @@ type lead struct {
 func (l *lead) answered(member MemberID, at time.Time) {
 	if l.contact != nil {
 		l.contact[member] = at
+	}
+}
+
+// delivers notes that a member still takes what it is sent.
+func (l *lead) delivers(member MemberID, at time.Time) {
+	if _, sent := l.tables[member]; sent {
+		l.tables[member] = at
 	}
 }
 
@@ -46,7 +54,7 @@ func (g *Group) watch() {
 	if g.lead.acting != 0 && g.lead.acting != term && !g.cfg.off.crash {
 		g.discard("the lead was lost")
 	}
-	g.lead.term, g.lead.contact, g.lead.tables = term, nil, nil
+	g.lead.term, g.lead.contact, g.lead.tables, g.lead.sent = term, nil, nil, nil
 	g.transfer = transfer{}
 	if term == 0 {
 		g.postpone()
@@ -55,6 +63,7 @@ func (g *Group) watch() {
 	g.lead.beat = g.now.Add(g.cfg.Heartbeat)
 	g.lead.met, g.lead.beats = g.now, 0
 	g.lead.contact, g.lead.tables = map[MemberID]time.Time{}, map[MemberID]time.Time{}
+	g.lead.sent = map[MemberID]time.Time{}
 	for _, id := range slices.Concat(g.stored.Conf.Voters, g.stored.Conf.Outgoing) {
 		g.lead.contact[id] = g.now
 	}

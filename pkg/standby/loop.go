@@ -3,6 +3,7 @@ package standby
 import (
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -60,12 +61,34 @@ func (g *Group) onSaved(in Saved) {
 // 10.2.1).
 func (g *Group) sendEarly(rd *ready) {
 	for _, m := range rd.Messages {
-		if isOfLeader(m) {
-			g.send(m)
-		} else {
+		switch {
+		case !isOfLeader(m):
 			rd.late = append(rd.late, m)
+		case !g.isNewsOnly(m):
+			if len(m.GetEntries()) > 0 && g.lead.sent != nil {
+				g.lead.sent[MemberID(m.GetTo())] = g.now
+			}
+			g.send(m)
 		}
 	}
+}
+
+// isNewsOnly reports whether a message tells a member nothing but how far the log is committed.
+// The next entry says so too, and so does the next heartbeat: such messages would be half of all,
+// and keep members busy while the next entry is on its way. But an empty message also finds out
+// that entries were lost, so it leaves if a member has not got all for as long as a heartbeat.
+func (g *Group) isNewsOnly(m *pb.Message) bool {
+	to := MemberID(m.GetTo())
+	if m.GetType() != pb.MsgApp || len(m.GetEntries()) > 0 || g.lead.term == 0 {
+		return false
+	}
+	has := false
+	g.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		if MemberID(id) == to && p.State == tracker.StateReplicate {
+			has = p.Match == m.GetIndex() || g.now.Before(g.lead.sent[to].Add(g.cfg.Heartbeat))
+		}
+	})
+	return has
 }
 
 // finish does what may be done when the Save is on the disk.

@@ -201,7 +201,7 @@ func (m *member) save(e Save) {
 	if !e.Sync {
 		return
 	}
-	d := m.world.between(100*time.Microsecond, 3*time.Millisecond)
+	d := m.world.between(m.world.disk[0], m.world.disk[1])
 	m.at(m.clock().Add(d), func(now time.Time) {
 		for len(m.writing) > 0 && m.writing[0].Number <= e.Number {
 			m.disk.Apply(m.writing[0])

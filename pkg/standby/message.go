@@ -101,5 +101,6 @@ func (g *Group) send(m *pb.Message) {
 	if err != nil {
 		panic(fmt.Sprintf("encode message to member %d: %v", m.GetTo(), err))
 	}
-	g.emit(Send{To: MemberID(m.GetTo()), Data: data})
+	bulk := m.GetType() == pb.MsgApp || m.GetType() == pb.MsgSnap
+	g.emit(Send{To: MemberID(m.GetTo()), Data: data, Bulk: bulk})
 }

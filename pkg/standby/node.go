@@ -2,6 +2,7 @@ package standby
 
 import (
 	"fmt"
+	"math"
 
 	"go.etcd.io/raft/v3"
 )
@@ -28,8 +29,9 @@ func (g *Group) restart() {
 		Storage: storage{g.stored, &g.changing}, Applied: g.stored.Applied,
 		MaxSizePerMsg:   maxAppendBytes,
 		MaxInflightMsgs: maxInflight, MaxInflightBytes: maxInflightBytes,
-		// Above what is held back, so that it is never met by the machine's facts.
-		MaxUncommittedEntriesSize: 2 * uint64(g.cfg.MaxWaitingBytes),
+		// hold.go bounds what is not committed. Raft's own bound counts what is committed until it
+		// is on this disk, and refuses what does not fit, which would cost the lead.
+		MaxUncommittedEntriesSize: math.MaxUint64,
 		// With CheckQuorum, followers that are not ticked would ignore votes forever.
 		CheckQuorum: false, PreVote: true, ReadOnlyOption: raft.ReadOnlySafe,
 		DisableProposalForwarding: !g.cfg.off.crash, StepDownOnRemoval: true,

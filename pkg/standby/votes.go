@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -62,6 +64,17 @@ func (g *Group) spread() time.Duration {
 	}
 	chance := step.NewRand(g.cfg.Seed, "standby/election", g.votes.drawn)
 	return time.Duration(place)*slot + time.Duration(chance.Int64N(int64(slot)/2+1))
+}
+
+// waitForVotedFor gives the one that has just got this member's vote the time to win: an election
+// waits for three disks, one after the other, and takes longer than a slot where they are slow. A
+// campaign meanwhile would end what this vote has begun, and both would wait anew.
+func (g *Group) waitForVotedFor(m *pb.Message) {
+	status := g.node.BasicStatus()
+	if m.GetType() == pb.MsgVote && status.GetVote() == m.GetFrom() &&
+		status.GetTerm() == m.GetTerm() {
+		g.votes.campaign = g.now.Add(g.votes.patience)
+	}
 }
 
 // campaignAlone lets the only voter of a group lead without waiting: there is nobody to hear.

@@ -27,6 +27,7 @@ type world struct {
 	cut     map[[2]*host]bool // one way
 	loss    float64           // of a message
 	delay   [2]time.Duration  // of a message, from and to
+	disk    [2]time.Duration  // of a Save with Sync, the same
 	drops   func(from, to *host, payload any) bool
 	lags    func(from, to *host, payload any) time.Duration
 
@@ -56,7 +57,8 @@ const (
 func newWorld(seed uint64, members, sites int) *world {
 	w := &world{
 		rng: workload.Stream(seed, "standby/world"), cut: map[[2]*host]bool{},
-		delay: [2]time.Duration{time.Millisecond, 8 * time.Millisecond}, cfg: Default(1),
+		delay: [2]time.Duration{time.Millisecond, 8 * time.Millisecond},
+		disk:  [2]time.Duration{100 * time.Microsecond, 3 * time.Millisecond}, cfg: Default(1),
 		jobs: jobRules{lease: testLease, margin: testMargin, sites: sites, seed: seed},
 	}
 	w.oracle.world = w

@@ -36,6 +36,7 @@
 //	out.go     Out: the effects of a Step and the facts of all, collected
 //	bans.go    Bans: the banned sites
 //	facts.go   Facts: the table that survives
+//	plain.go   facts as they are written, read quickly
 //	codec.go   inputs as bytes, for the journal
 //	trace.go   effects as text, for people
 //	hash.go    effects as one number, for comparing runs

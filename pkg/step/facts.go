@@ -14,6 +14,7 @@ import (
 // table.
 type Facts struct {
 	rows map[[2]string][]byte
+	size int
 }
 
 // NewFacts returns an empty table.
@@ -22,6 +23,9 @@ func NewFacts() *Facts { return new(Facts) }
 // Apply writes a fact into the table, or removes the row when Value is nil.
 func (f *Facts) Apply(fact Fact) {
 	key := [2]string{fact.Kind, fact.Key}
+	if old, has := f.rows[key]; has {
+		f.size -= fact.about(old)
+	}
 	if fact.Value == nil {
 		delete(f.rows, key)
 		return
@@ -30,7 +34,18 @@ func (f *Facts) Apply(fact Fact) {
 		f.rows = make(map[[2]string][]byte)
 	}
 	f.rows[key] = fact.Value
+	f.size += fact.about(fact.Value)
 }
+
+// about tells the bytes that a row with this value takes in AppendFacts, without escapes.
+func (f Fact) about(value []byte) int { return aroundFact + len(f.Kind) + len(f.Key) + len(value) }
+
+// aroundFact has the bytes that stand around kind, key and value of a row.
+const aroundFact = len(`{"kind":"","key":"","value":},`)
+
+// Bytes is about what Encode would take, without doing it: exactly that plus one where no kind or
+// key needs an escape and there is a row.
+func (f *Facts) Bytes() int { return len(`[]`) + f.size }
 
 // Get is the value of a row; nil if there is none.
 func (f *Facts) Get(kind, key string) []byte { return f.rows[[2]string{kind, key}] }
@@ -74,10 +89,9 @@ func byRow(a, b Fact) int {
 // are: there can be very many of them, in the middle of a machine's work. A row
 // that is removed has no value.
 func AppendFacts(text []byte, facts []Fact) []byte {
-	const around = len(`{"kind":"","key":"","value":},`)
 	size := len(`[]`)
 	for _, f := range facts {
-		size += around + len(f.Kind) + len(f.Key) + len(f.Value)
+		size += f.about(f.Value)
 	}
 	text = append(slices.Grow(text, size), '[')
 	for i, f := range facts {
@@ -117,6 +131,9 @@ func mustMarshal(v any, what ...string) []byte {
 func DecodeFacts(text []byte) ([]Fact, error) {
 	if len(text) == 0 {
 		return nil, nil
+	}
+	if facts, plain := decodePlain(text); plain {
+		return facts, nil
 	}
 	var rows []encodedFact
 	if err := json.Unmarshal(text, &rows); err != nil {

@@ -35,6 +35,9 @@ func TestFactsKeepTheLastValueOfEachRow(t *testing.T) {
 				delete(twin, f.Kind+"\x00"+f.Key)
 			}
 		}
+		if got, most := facts.Bytes(), len(facts.Encode())+1; got > most || got < most-1 {
+			t.Fatalf("about %d bytes, where %d are encoded", got, most-1)
+		}
 		all := facts.All()
 		if len(all) != len(twin) {
 			t.Fatalf("%d rows, want %d", len(all), len(twin))
@@ -205,4 +208,64 @@ func TestNewFactPanicsOnWhatHasNoForm(t *testing.T) {
 		}
 	}()
 	NewFact("kind", "key", math.Inf(1))
+}
+
+// Whatever a text is, the quick reader gives what the one of all JSON gives, or leaves it to that.
+func FuzzPlainFacts(f *testing.F) {
+	for _, seed := range []string{
+		"[]", `[{"kind":"a","key":"b","value":{"c":["}",1]}}]`, `[{"kind":"a","key":"b"}]`,
+		`[{"kind":"a","key":"b","value":null},{"kind":"a","key":"c","value":"\\\""}]`,
+		`[{"kind":"a","key":"b","value":1}`, `[{"kind":"a","key":"b","value":1}],`,
+		`[{"kind":"a","key":"b","value":}]`, `[{"kind":"\u0061","key":"b","value":1 }]`,
+		`[{"kind":"a","key":"b","value":{]}}]`, `[{"kind":"a","key":"b","value":1},]`,
+		`[{"kind":"a","key":"b","value":1 }]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, plain := decodePlain(text)
+		if !plain {
+			return
+		}
+		var rows []encodedFact
+		if err := json.Unmarshal(text, &rows); err != nil {
+			t.Fatalf("%q is read as %v, and is %v", text, got, err)
+		}
+		if len(rows) != len(got) {
+			t.Fatalf("%q is read as %d rows, want %d", text, len(got), len(rows))
+		}
+		for i, r := range rows {
+			if want := (Fact{Kind: r.Kind, Key: r.Key, Value: r.Value}); !cmp.Equal(got[i], want) {
+				t.Fatalf("%q: row %d is read as %v, want %v", text, i, got[i], want)
+			}
+		}
+	})
+}
+
+// What the machines write is read the quick way.
+func TestFactsAreReadTheQuickWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		facts := rapid.SliceOfN(rapid.Custom(drawFact), 1, 20).Draw(t, "facts")
+		got, plain := decodePlain(AppendFacts(nil, facts))
+		if !plain || !cmp.Equal(got, facts) {
+			t.Fatalf("%v is read as %v: %t", facts, got, plain)
+		}
+	})
+}
+
+func BenchmarkDecodeFacts(b *testing.B) {
+	var facts []Fact
+	for i := range 1000 {
+		facts = append(facts, NewFact("task/1", fmt.Sprint("aaaaaaaaaaaaaaaa.", i), map[string]any{
+			"phase": "awarded", "token": i, "site": strings.Repeat("x", 52), "distance": .123456,
+			"awarded_ms": 1_700_000_000_000, "accepted": true, "line": 12345678901234,
+		}))
+	}
+	text := AppendFacts(nil, facts)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := DecodeFacts(text); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

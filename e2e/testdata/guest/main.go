@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -64,24 +66,21 @@ func do(verb, value string) error {
 	return nil
 }
 
-// heavy is what is added to each state of chain, in bytes.
+// heavy bytes are added to each state of chain, which then says how far it is, too.
 var heavy int
 
 // turns is how often each step of chain multiplies: some milliseconds.
 const turns = 1 << 22
 
-// chain multiplies in N steps and prints the result, and on stderr where it began. Its state says
-// how far it is, and the number there.
+// chain multiplies in N steps and prints the result, and on stderr where it began, with which
+// number. Its state says how far it is, and the number there.
 func chain(n uint64) error {
 	dir := os.Getenv("MRS_CKPT_DIR")
-	var at, value uint64
-	if text, err := os.ReadFile(dir + "/state"); err == nil {
-		head, _, _ := strings.Cut(string(text), "\n")
-		first, second, _ := strings.Cut(head, " ")
-		at, _ = strconv.ParseUint(first, 10, 64)
-		value, _ = strconv.ParseUint(second, 10, 64)
+	at, value, err := saved(dir)
+	if err != nil {
+		return err
 	}
-	os.Stderr.WriteString("from " + strconv.FormatUint(at, 10) + "\n")
+	os.Stderr.WriteString("from " + pair(at, value) + "\n")
 	for ; at < n; at++ {
 		if at%10 == 0 {
 			if err := save(dir, at, value, n); err != nil {
@@ -92,12 +91,49 @@ func chain(n uint64) error {
 			value = value*6364136223846793005 + at
 		}
 	}
-	_, err := os.Stdout.WriteString(strconv.FormatUint(value, 10) + "\n")
+	_, err = os.Stdout.WriteString(strconv.FormatUint(value, 10) + "\n")
 	return err
+}
+
+func pair(at, value uint64) string {
+	return strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10)
+}
+
+// saved reads the state, if there is one, and refuses one that is not as it was saved.
+func saved(dir string) (at, value uint64, err error) {
+	text, err := os.ReadFile(dir + "/state")
+	if err != nil {
+		return 0, 0, nil
+	}
+	head, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, second, _ := strings.Cut(string(head), " ")
+	at, err = strconv.ParseUint(first, 10, 64)
+	if err == nil {
+		value, err = strconv.ParseUint(second, 10, 64)
+	}
+	if err == nil && !bytes.Equal(rest, filler(value)) {
+		err = errors.New("the state is damaged")
+	}
+	return at, value, err
+}
+
+// filler has the bytes that are added to a state: others in each of them.
+func filler(seed uint64) []byte {
+	text := make([]byte, 0, heavy)
+	for len(text) < heavy {
+		seed ^= seed << 13
+		seed ^= seed >> 7
+		seed ^= seed << 17
+		text = binary.LittleEndian.AppendUint64(text, seed|1)
+	}
+	return text
 }
 
 // save writes the state if one is wanted.
 func save(dir string, at, value, n uint64) error {
+	if heavy > 0 {
+		os.Stderr.WriteString("at " + strconv.FormatUint(at, 10) + "\n")
+	}
 	if _, err := os.Stat(dir + "/wanted"); dir == "" || err != nil {
 		return nil
 	}
@@ -105,11 +141,7 @@ func save(dir string, at, value, n uint64) error {
 	if err := os.WriteFile(dir+"/percent", []byte(percent), 0o644); err != nil {
 		return err
 	}
-	text := []byte(strconv.FormatUint(at, 10) + " " + strconv.FormatUint(value, 10) + "\n")
-	for noise := value; len(text) < heavy; { // each time another
-		noise = noise*6364136223846793005 + 1
-		text = binary.LittleEndian.AppendUint64(text, noise)
-	}
+	text := append([]byte(pair(at, value)+"\n"), filler(value)...)
 	if err := os.WriteFile(dir+"/next", text, 0o644); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@
 //	adapter.go   Config, Adapter: what the agent asks
 //	runner.go    the runner's process: compile, run, how it ended
 //	steps.go     a module of steps, and how it goes on from a state
+//	yields.go    an ordinary program whose frames asyncify can take away and bring back
 //	keeper.go    when states of it are saved, and why not
 //	state.go     the form of a state, and what is wrong with one
 //	scratch.go   the files of the sandbox in a state

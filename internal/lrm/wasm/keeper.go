@@ -36,27 +36,40 @@ func newKeeper(s *stepper) *keeper { return &keeper{s: s} }
 // look saves a state if one is wanted. It is called before each step, so it looks at a clock and,
 // once in a while, at a file.
 func (k *keeper) look() {
+	if k.due() {
+		k.keep()
+	}
+}
+
+// due reports whether a state is to be saved now.
+func (k *keeper) due() bool {
 	now := time.Now()
 	if !k.s.guest.work.Saves || now.Before(k.next) {
-		return
+		return false
 	}
 	k.next = now.Add(lookEvery)
 	wish := k.s.states.Asked()
 	switch {
 	case wish == nil:
-		return
+		return false
 	case !lrm.SameState(wish, k.wish):
 		k.wish, k.pause, k.told = wish, 0, ""
-	case k.saved && k.s.guest.jail.quota.saved > 0 || now.Before(k.again):
-		return // one that was saved may have been removed again, for want of space
+		return true
+	default: // one that was saved may have been removed again, for want of space
+		there := k.saved && k.s.guest.jail.quota.saved > 0
+		return !there && !now.Before(k.again)
 	}
+}
+
+// keep saves a state, and says why if it cannot.
+func (k *keeper) keep() {
 	problem := k.save()
 	if k.saved = problem == ""; !k.saved && problem != k.told {
 		_ = k.s.states.Explain(problem)
 		k.told = problem
 	}
 	k.pause = min(max(2*k.pause, firstAgain), mostAgain)
-	k.again = now.Add(k.pause)
+	k.again = time.Now().Add(k.pause)
 }
 
 // save saves a state, or says why it does not.

@@ -48,6 +48,7 @@ type layout struct {
 	memories    int
 	begins      bool // it has a start function
 	renumbers   bool // it imports what gives descriptors other numbers
+	yields      bool // it imports mrs.yield
 	exportsAt   section
 	effects     effects
 	exportCount uint32
@@ -123,9 +124,10 @@ func (l *layout) readType(c *cursor) {
 }
 
 func (l *layout) readImport(c *cursor) {
-	_, name := c.name(), c.name()
+	module, name := c.name(), c.name()
 	switch c.byte() {
 	case kindFunc:
+		l.yields = l.yields || module == yieldModule && name == yieldName
 		l.funcs = append(l.funcs, c.u32())
 		l.renumbers = l.renumbers || name == "fd_renumber"
 	case kindTable:
@@ -174,6 +176,17 @@ func (l *layout) isStepped() bool {
 	}
 	kind := l.funcs[e.index]
 	return uint64(kind) < uint64(len(l.steps)) && l.steps[kind]
+}
+
+// isYielding reports whether the module is a command that yields, and that asyncify has prepared.
+func (l *layout) isYielding() bool {
+	command := l.exports["_start"]
+	is := l.yields && command.kind == kindFunc && uint64(command.index) < uint64(len(l.funcs))
+	for _, f := range asyncify {
+		e, has := l.exports[f.name]
+		is = is && has && e.kind == kindFunc
+	}
+	return is && l.memories == 1
 }
 
 // problem says why states of the module cannot be saved, "" if they can.

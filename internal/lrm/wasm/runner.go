@@ -94,6 +94,7 @@ type guest struct {
 	stdout, stderr io.Writer
 	variables      [][2]string
 	announce       func(preparing bool) error // to the supervisor
+	yielder        *yielder                   // that runs the program; nil: nothing is saved
 }
 
 func newGuest(work job, jail *jail) *guest {
@@ -120,8 +121,12 @@ func (g *guest) run(
 		return compileFailure(err)
 	}
 	ctx = experimental.WithMemoryAllocator(ctx, g.memory)
-	if p.plan.isStepped() {
+	switch {
+	case p.plan.isStepped():
 		return g.blame(newStepper(g, p).run(ctx))
+	case p.plan.isYielding() && g.work.Saves:
+		g.yielder = newYielder(g, p)
+		return g.blame(g.yielder.run(ctx))
 	}
 	instance, err := p.rt.InstantiateModule(ctx, p.compiled, g.config())
 	if err != nil {
@@ -157,11 +162,14 @@ func (g *guest) prepare(
 	}
 	sum := sha256.Sum256(module)
 	p := &program{plan: plan, digest: hex.EncodeToString(sum[:])}
-	if plan.isStepped() && g.work.Saves && plan.problem() == "" {
+	if (plan.isStepped() || plan.isYielding()) && g.work.Saves && plan.problem() == "" {
 		module, p.globals = plan.expose(module)
 	}
 	p.rt = wazero.NewRuntimeWithConfig(ctx, g.engine().WithCompilationCache(cache))
 	wasi_snapshot_preview1.MustInstantiate(ctx, p.rt)
+	if err = linkYield(ctx, p.rt, func() *yielder { return g.yielder }); err != nil {
+		return p, err
+	}
 	p.compiled, err = g.compile(ctx, p.rt, module)
 	return p, err
 }

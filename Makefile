@@ -58,11 +58,13 @@ test:
 	@go test ./...
 
 # pkg/ has no goroutine, which internal/archtest checks: nothing there can race by itself. The
-# rooms left out only compute on it, or read the code, and take a third of the time.
+# rooms left out only compute on it, or read the code, and take a third of the time. With -short
+# documents are not walked, whose programs are not raced, and no scenario is played: the longest
+# test, of loops that take turns in virtual time.
 UNRACED := archtest|crosscheck|eval|mutants|play|scenario|vectors
 
 race:
-	@go test -race -timeout 20m $$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
+	@go test -race -short -timeout 20m $$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
 
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
 chaos:

@@ -177,27 +177,38 @@ func TestAnotherAgentActs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t)
-			id := g.begin(t, nil, "ticks=100000")
-			g.awaitPhase(t, id, view.PhaseRunning)
-			before := g.tasks(t, id)[0]
-			var took []time.Duration
-			for range *standbyKills {
-				g.awaitGroup(t)
-				killed := time.Now()
-				end(t, g.owner)
-				_, after := g.awaitSuccessor(t, killed)
-				took = append(took, after)
+			g.endsAgain(t, actsWithin, end, func() {
 				_ = g.owner.cmd.Process.Kill() // one that is silent only lives still
 				<-g.owner.ended
-				g.owner.start(t)
-			}
-			g.awaitGroup(t)
-			wantTimes(t, "another agent acts after", took, actsWithin)
-			g.wantUndisturbed(t, id, before)
-			g.submit(t, "cancel", string(id)).want(t, 0)
-			g.audit(t)
+			})
 		})
 	}
+}
+
+// endsAgain ends the owner's agent as often as asked, while a task runs that must not notice, and
+// wants that another agent acts within a time. ended waits until the process is gone.
+func (g *group) endsAgain(
+	t *testing.T, within time.Duration, end func(*testing.T, *site), ended func(),
+) {
+	t.Helper()
+	id := g.begin(t, nil, "ticks=100000")
+	g.awaitPhase(t, id, view.PhaseRunning)
+	before := g.tasks(t, id)[0]
+	var took []time.Duration
+	for range *standbyKills {
+		g.awaitGroup(t)
+		began := time.Now()
+		end(t, g.owner)
+		_, after := g.awaitSuccessor(t, began)
+		took = append(took, after)
+		ended()
+		g.owner.start(t)
+	}
+	g.awaitGroup(t)
+	wantTimes(t, "another agent acts after", took, within)
+	g.wantUndisturbed(t, id, before)
+	g.submit(t, "cancel", string(id)).want(t, 0)
+	g.audit(t)
 }
 
 // An agent that stops in order hands over: after SIGTERM as after siteagent stop.
@@ -212,28 +223,13 @@ func TestAnAgentThatStopsHandsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t)
-			id := g.begin(t, nil, "ticks=100000")
-			g.awaitPhase(t, id, view.PhaseRunning)
-			before := g.tasks(t, id)[0]
-			var took []time.Duration
-			for range *standbyKills {
-				g.awaitGroup(t)
-				began := time.Now()
-				end(t, g.owner)
-				_, after := g.awaitSuccessor(t, began)
-				took = append(took, after)
+			g.endsAgain(t, handsWithin, end, func() {
 				select {
 				case <-g.owner.ended:
 				case <-time.After(patience):
 					t.Fatal("the agent did not end")
 				}
-				g.owner.start(t)
-			}
-			g.awaitGroup(t)
-			wantTimes(t, "another agent acts after", took, handsWithin)
-			g.wantUndisturbed(t, id, before)
-			g.submit(t, "cancel", string(id)).want(t, 0)
-			g.audit(t)
+			})
 		})
 	}
 }

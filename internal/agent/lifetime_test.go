@@ -121,6 +121,18 @@ func TestAnAgentThatNeverWoke(t *testing.T) {
 	}
 }
 
+// awaitOwners waits until a started agent has let go of what nobody owns: its submitter's machine
+// has booted, and its loop has asked the site's.
+func (b *bench) awaitOwners() {
+	b.t.Helper()
+	eventually(b.t, "the submitter's machine boots", func() bool {
+		return len(heardOf[step.Boot](&b.ofBroker)) > 0
+	})
+	done := make(chan struct{})
+	b.broker.soon(func() { b.site.soon(func() { close(done) }) })
+	<-done
+}
+
 // What an earlier run kept for nobody is let go at the start, unless the history that could tell
 // for whom it was kept is damaged, which is said.
 func TestWhatNobodyOwnsAtTheStart(t *testing.T) {
@@ -128,6 +140,7 @@ func TestWhatNobodyOwnsAtTheStart(t *testing.T) {
 		c := plans(t, 2)[1]
 		c.Notices = make([]view.Notice, 1, 9) // with room, which is the caller's
 		b := newBenchOf(t, c)
+		b.awaitOwners()
 		cid := b.add("kept for somebody")
 		if err := b.data.Pin(cid, time.Time{}); err != nil {
 			t.Fatal(err)
@@ -140,9 +153,7 @@ func TestWhatNobodyOwnsAtTheStart(t *testing.T) {
 			}
 		}
 		b = newBenchOf(t, c)
-		done := make(chan struct{}) // the submitter's loop asks the site's
-		b.broker.soon(func() { b.site.soon(func() { close(done) }) })
-		<-done
+		b.awaitOwners()
 		b.wantPin(cid, pin{damaged, damaged}, "after the start")
 		notices := b.Config().Notices
 		if len(notices) != 1 != damaged {

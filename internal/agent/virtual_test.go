@@ -472,6 +472,9 @@ func (v *virtual) doubled() int {
 // TestScenariosOnTheRealStack plays the same files as the simulator does, with
 // the same expectations.
 func TestScenariosOnTheRealStack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays all scenarios, for a minute: run it without -short")
+	}
 	paths, err := filepath.Glob("../../testdata/scenarios/*.txt")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no scenario was found: %v", err)

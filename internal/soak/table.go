@@ -80,7 +80,7 @@ func (s *soak) bounds() map[string]int64 {
 	return map[string]int64{
 		"facts.db": 16 << 20, "history.db": c.History.SizeBytes, "data": c.Data.QuotaBytes,
 		"journal": (256 + 2*2*16) << 20, "runs.jsonl": 4<<20 + 64<<10, "runs.jsonl.1": 4<<20 + 64<<10,
-		"history.log": 1 << 20,
+		"history.log": 1 << 20, "facts.log": 1 << 20,
 	}
 }
 

@@ -6,25 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// batch holds the facts that one machine wants to be made durable.
-type batch struct {
-	Machine string      // the machine's name: letters and digits, as "site" or "broker"
-	Facts   []step.Fact // in order; a nil Value removes a row
-}
-
 // Load reads all facts of a machine, ascending by kind and key. It is empty for
 // a machine that never ran here.
 func (s *Store) Load(machine string) ([]step.Fact, error) {
 	var facts []step.Fact
-	err := s.db.View(func(tx *bolt.Tx) (err error) {
+	err := s.seen(func(tx *bolt.Tx) (err error) {
 		facts, err = readFacts(tx.Bucket(factsBucket).Bucket([]byte(machine)))
 		return err
 	})
@@ -34,55 +26,46 @@ func (s *Store) Load(machine string) ([]step.Fact, error) {
 	return facts, nil
 }
 
-// Apply makes facts of one machine durable; see ApplyAll.
+// Apply makes facts of one machine durable, in their order: all of them or, after an error or a
+// crash, none. A nil Value removes a row. When it returns nil they are on the disk, see promise.
+// Without facts nothing is done.
 func (s *Store) Apply(machine string, facts []step.Fact) error {
-	return s.applyAll([]batch{{Machine: machine, Facts: facts}})
-}
-
-// applyAll makes facts durable: all of them or, after an error or a crash, none. When it
-// returns nil they are on disk, and so are the frames that the machines' journals held
-// back: the cause of a fact is written to the operating system before the fact, and both
-// are waited for together, which takes less time than one after the other. A journal that
-// cannot be written is logged and holds nothing up. Without facts nothing is done.
-func (s *Store) applyAll(batches []batch) error {
-	batches = slices.DeleteFunc(slices.Clone(batches), func(b batch) bool { return len(b.Facts) == 0 })
-	if len(batches) == 0 {
+	if len(facts) == 0 {
 		return nil
 	}
-	var synced sync.WaitGroup
-	for _, b := range batches {
-		if j := s.journal(b.Machine); j != nil {
-			j.hand()
-			synced.Go(func() { _ = j.flush() }) // was logged; facts do not depend on the journal
-		}
-	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		for _, b := range batches {
-			if err := writeFacts(tx.Bucket(factsBucket), b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	synced.Wait()
-	if err != nil {
-		return fmt.Errorf("write facts to %s: %w; is the disk full?",
-			filepath.Join(s.dir, factsFile), err)
-	}
-	for _, b := range batches {
-		if j := s.journal(b.Machine); j != nil {
-			j.noteFacts(b.Facts)
-		}
-	}
-	return nil
+	return s.promise(change{machine: machine, facts: facts})
 }
 
-func writeFacts(all *bolt.Bucket, batch batch) error {
-	bucket, err := all.CreateBucketIfNotExists([]byte(batch.Machine))
+// promise makes a change durable, and with it the frames that the machine's journal held back: the
+// cause of a fact is written to the operating system before the fact, and both are waited for
+// together, which takes less time than one after the other. A journal that cannot be written is
+// logged and holds nothing up.
+func (s *Store) promise(c change) error {
+	j := s.journal(c.machine)
+	flushed := make(chan struct{})
+	if j == nil {
+		close(flushed)
+	} else {
+		j.hand()
+		go func() {
+			defer close(flushed)
+			_ = j.flush() // was logged; facts do not depend on the journal
+		}()
+	}
+	err := s.put(c)
+	<-flushed
+	if facts := c.table(); err == nil && j != nil && len(facts) > 0 {
+		j.noteFacts(facts)
+	}
+	return err
+}
+
+func writeFacts(all *bolt.Bucket, machine string, facts []step.Fact) error {
+	bucket, err := all.CreateBucketIfNotExists([]byte(machine))
 	if err != nil {
 		return err
 	}
-	for _, f := range batch.Facts {
+	for _, f := range facts {
 		if f.Value == nil {
 			err = bucket.Delete(rowKey(f))
 		} else {
@@ -133,7 +116,9 @@ func ReadFacts(dir string) (map[string][]step.Fact, error) {
 	defer db.Close()
 	facts := make(map[string][]step.Fact)
 	err = guard(path, func() error {
-		return db.View(func(tx *bolt.Tx) error { return readAll(tx, facts) })
+		return db.View(func(tx *bolt.Tx) error {
+			return errors.Join(readAll(tx, facts), readOn(tx, dir, facts))
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
@@ -146,13 +131,39 @@ func readAll(tx *bolt.Tx, facts map[string][]step.Fact) error {
 	if meta == nil || all == nil {
 		return nil
 	}
-	if err := checkFormat(meta); err != nil {
+	if err := checkFormat(meta, formatAlone, formatWithRedo); err != nil {
 		return err
 	}
 	return all.ForEachBucket(func(machine []byte) (err error) {
 		facts[string(machine)], err = readFacts(all.Bucket(machine))
 		return err
 	})
+}
+
+// readOn takes what the facts of a killed agent lack.
+func readOn(tx *bolt.Tx, dir string, facts map[string][]step.Fact) error {
+	changes, err := unsettled(tx, dir)
+	if err != nil {
+		return err
+	}
+	tables := make(map[string]*step.Facts)
+	for _, c := range changes {
+		table := tables[c.machine]
+		if table == nil {
+			table = step.NewFacts()
+			tables[c.machine] = table
+			for _, f := range facts[c.machine] {
+				table.Apply(f)
+			}
+		}
+		for _, f := range c.table() {
+			table.Apply(f)
+		}
+	}
+	for machine, table := range tables {
+		facts[machine] = table.All()
+	}
+	return nil
 }
 
 func factsFromJournal(dir string) (map[string][]step.Fact, error) {

@@ -339,7 +339,7 @@ func TestARowWithoutAKind(t *testing.T) {
 	if err := s.Apply("site", []step.Fact{step.NewFact("job/1", "a", 1)}); err != nil {
 		t.Fatal(err)
 	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	err := s.changed(func(tx *bolt.Tx) error {
 		return tx.Bucket(factsBucket).Bucket([]byte("site")).Put([]byte("row"), []byte("1"))
 	})
 	if err != nil {

@@ -105,10 +105,10 @@ func makeTables(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err = checkFormat(meta); err != nil {
+	if err = checkFormat(meta, formatAlone); err != nil {
 		return err
 	}
-	return meta.Put(formatKey, []byte(formatVersion))
+	return meta.Put(formatKey, []byte(formatAlone))
 }
 
 // Damaged reports whether an earlier file was put aside at the start.

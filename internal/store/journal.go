@@ -63,7 +63,7 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 		return nil, fmt.Errorf("begin journal: machine %q: want letters and digits", h.Machine)
 	}
 	h.Incarnation, h.Part, h.FirstRecord = s.incarnation, 0, 1
-	snapshot, err := s.db.Begin(false)
+	snapshot, err := s.snapshot()
 	if err != nil {
 		return nil, fmt.Errorf("begin journal of %s: %w", h.Machine, err)
 	}

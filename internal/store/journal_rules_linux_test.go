@@ -360,7 +360,7 @@ func TestASegmentThatCannotBeMade(t *testing.T) {
 func TestASegmentWithoutFacts(t *testing.T) {
 	t.Parallel()
 	j, log := begun(t, Options{SegmentBytes: 1})
-	must(t, j.store.db.Update(func(tx *bolt.Tx) error {
+	must(t, j.store.changed(func(tx *bolt.Tx) error {
 		b, err := tx.Bucket(factsBucket).CreateBucket([]byte("site"))
 		return errors.Join(err, b.Put([]byte("row"), []byte("1")))
 	}))

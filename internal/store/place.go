@@ -79,8 +79,8 @@ func (s *Store) Trust() error {
 }
 
 // takePlace compares where the directory was with where it is, in the transaction that counts
-// the start.
-func (s *Store) takePlace(meta *bolt.Bucket, last uint64) error {
+// the start. Gone says that the last changes are.
+func (s *Store) takePlace(meta *bolt.Bucket, last uint64, gone bool) error {
 	s.nonce = draw()
 	if err := s.takeMachine(meta); err != nil {
 		return err
@@ -96,7 +96,8 @@ func (s *Store) takePlace(meta *bolt.Bucket, last uint64) error {
 	if err != nil {
 		return err
 	}
-	s.restored = meta.Get(restoredKey) != nil || moved || rebuilt || latest > last || other
+	s.restored = meta.Get(restoredKey) != nil || moved || rebuilt || latest > last ||
+		other || gone
 	if err := s.takeLine(meta); err != nil {
 		return err
 	}

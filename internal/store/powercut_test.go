@@ -46,10 +46,12 @@ func TestPowerFails(t *testing.T) {
 }
 
 // applyAndAcknowledge lives twice in the directory. Facts change a counter, and some are
-// large, so that the files grow; segments are small, so that journals go on in new ones.
+// large, so that the files grow; segments are small, so that journals go on in new ones, and facts.log
+// is begun again often.
 func applyAndAcknowledge(t *testing.T, dir string) {
 	for life := range 2 {
-		s, err := OpenWith(dir, Options{SegmentBytes: 4 << 10}, slog.New(slog.DiscardHandler))
+		options := Options{SegmentBytes: 4 << 10, RedoBytes: 16 * sector}
+		s, err := OpenWith(dir, options, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

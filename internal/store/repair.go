@@ -85,7 +85,7 @@ func RebuildFacts(
 		last[run.Machine] = run
 		found.Incarnation = max(found.Incarnation, run.Incarnation)
 	}
-	var all []batch
+	var all []change
 	for machine, run := range last {
 		table, inexact, failed := run.wantedFacts(build, newMachine)
 		if failed != nil {
@@ -94,7 +94,7 @@ func RebuildFacts(
 		if inexact != nil {
 			found.Inexact[machine] = inexact.Error()
 		}
-		all = append(all, batch{machine, table.All()})
+		all = append(all, change{machine: machine, facts: table.All()})
 		found.Facts[machine] = len(table.All())
 	}
 	found.Aside, err = writeNew(dir, found.Incarnation, all)
@@ -157,7 +157,7 @@ func StartAsNew(dir string, now time.Time) (Rebuilt, error) {
 }
 
 // writeNew puts a file of facts in place, and what was there aside.
-func writeNew(dir string, incarnation uint64, all []batch) (aside string, err error) {
+func writeNew(dir string, incarnation uint64, all []change) (aside string, err error) {
 	path := filepath.Join(dir, factsFile)
 	if err = notInOrder(path); err != nil {
 		return "", err
@@ -172,11 +172,11 @@ func writeNew(dir string, incarnation uint64, all []batch) (aside string, err er
 	}
 	s := &Store{dir: dir, db: db, incarnation: incarnation}
 	err = db.Update(func(tx *bolt.Tx) error {
-		if err = s.writeMeta(tx); err != nil {
+		if err = s.writeMeta(tx, formatAlone); err != nil {
 			return err
 		}
-		for _, b := range all {
-			if err = writeFacts(tx.Bucket(factsBucket), b); err != nil {
+		for _, c := range all {
+			if err = c.write(tx); err != nil {
 				return err
 			}
 		}
@@ -213,7 +213,11 @@ func notInOrder(path string) error {
 	case err != nil:
 		return err
 	}
-	err = errors.Join(guard(path, func() error { return db.View(walk) }), db.Close())
+	look := func(tx *bolt.Tx) error {
+		_, wrong := unsettled(tx, filepath.Dir(path))
+		return errors.Join(walk(tx), wrong)
+	}
+	err = errors.Join(guard(path, func() error { return db.View(look) }), db.Close())
 	if errors.Is(err, ErrCorrupt) {
 		return nil
 	}

@@ -22,11 +22,12 @@ func TestDefaultsOfOptions(t *testing.T) {
 	t.Parallel()
 	usual := Options{
 		JournalBytes: 256 << 20, SegmentBytes: 16 << 20, FlushEvery: 100 * time.Millisecond,
+		RedoBytes: 1 << 20,
 	}
-	given := Options{JournalBytes: 1, SegmentBytes: 1, FlushEvery: 1, Machine: "m"}
+	given := Options{JournalBytes: 1, SegmentBytes: 1, FlushEvery: 1, RedoBytes: 1, Machine: "m"}
 	for _, c := range []struct{ in, want Options }{
 		{Options{}, usual},
-		{Options{JournalBytes: -1, SegmentBytes: -1, FlushEvery: -1}, usual},
+		{Options{JournalBytes: -1, SegmentBytes: -1, FlushEvery: -1, RedoBytes: -1}, usual},
 		{given, given},
 	} {
 		if diff := cmp.Diff(c.want, c.in.withDefaults()); diff != "" {
@@ -279,14 +280,15 @@ func TestFormats(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	for format, want := range map[string]string{
-		"": "", formatVersion: "", "2": `it is "2", this program reads "1"`,
+		"": "", formatAlone: "", formatWithRedo: "",
+		"3": `it is "3", this program reads 1, 2`,
 	} {
-		err := s.db.Update(func(tx *bolt.Tx) error {
+		err := s.changed(func(tx *bolt.Tx) error {
 			meta := tx.Bucket(metaBucket)
 			if err := meta.Put(formatKey, []byte(format)); err != nil {
 				return err
 			}
-			return checkFormat(meta)
+			return checkFormat(meta, formatAlone, formatWithRedo)
 		})
 		if got := fmt.Sprint(err); !strings.Contains(got, want) || (err == nil) != (want == "") ||
 			err != nil && !errors.Is(err, errFormat) {
@@ -303,7 +305,7 @@ func TestNumbersOfStarts(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s := open(t, dir)
-		must(t, s.db.Update(func(tx *bolt.Tx) error {
+		must(t, s.changed(func(tx *bolt.Tx) error {
 			return tx.Bucket(metaBucket).Put(incarnationKey, []byte(text))
 		}))
 		closed(t, s)

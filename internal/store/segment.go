@@ -26,6 +26,7 @@ const (
 	kindRecord = 'R'
 	kindFacts  = 'F' // facts that became durable, as step.AppendFacts writes them
 	kindGap    = 'G' // why an input is missing
+	kindRedo   = 'D' // changes of facts, in no segment: see redo.go
 	// kindBegin follows the header of a segment that continues a run, and makes it count: the
 	// number of its first record, 8 bytes little-endian, and the facts that became durable since
 	// those of its header, which was written earlier.

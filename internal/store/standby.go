@@ -48,7 +48,7 @@ func (s *Store) Enlist(m Member) error {
 	if !plainName(m.Name) {
 		return fmt.Errorf("enlist in a group: machine %q: want letters and digits", m.Name)
 	}
-	err := s.db.Update(func(tx *bolt.Tx) error { return enlist(tx, m) })
+	err := s.changed(func(tx *bolt.Tx) error { return enlist(tx, m) })
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", filepath.Join(s.dir, factsFile), err)
 	}
@@ -88,65 +88,46 @@ func enlist(tx *bolt.Tx, m Member) error {
 // Dismiss takes a member's log away, and with it the table unless it is kept for a machine
 // that goes on without a group.
 func (s *Store) Dismiss(name string, keepFacts bool) error {
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		if all := tx.Bucket(standbyBucket); all != nil && all.Bucket([]byte(name)) != nil {
-			if err := all.DeleteBucket([]byte(name)); err != nil {
-				return err
-			}
-		}
-		if facts := tx.Bucket(factsBucket); !keepFacts && facts.Bucket([]byte(name)) != nil {
-			return facts.DeleteBucket([]byte(name))
-		}
-		return nil
-	})
+	err := s.changed(func(tx *bolt.Tx) error { return dismiss(tx, name, keepFacts) })
 	if err != nil {
 		return fmt.Errorf("write to %s: %w", filepath.Join(s.dir, factsFile), err)
 	}
 	return nil
 }
 
-// SaveMember does to the disk what Saves of a member say, in their order and in one
-// transaction. When it returns nil they are on the disk, and with them what the machine's
-// journal held back, see applyAll.
-func (s *Store) SaveMember(name string, saves []standby.Save) error {
-	j := s.journal(name)
-	flushed := make(chan struct{})
-	if j == nil {
-		close(flushed)
-	} else {
-		j.hand()
-		go func() {
-			defer close(flushed)
-			_ = j.flush() // was logged; the log does not depend on the journal
-		}()
-	}
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		for _, save := range saves {
-			if err := saveMember(tx, name, save); err != nil {
-				return err
-			}
+func dismiss(tx *bolt.Tx, name string, keepFacts bool) error {
+	if all := tx.Bucket(standbyBucket); all != nil && all.Bucket([]byte(name)) != nil {
+		if err := all.DeleteBucket([]byte(name)); err != nil {
+			return err
 		}
-		return nil
-	})
-	<-flushed
-	if err != nil {
-		path := filepath.Join(s.dir, factsFile)
-		return fmt.Errorf("write to %s: %w; is the disk full?", path, err)
 	}
-	for _, save := range saves {
-		if j != nil && len(save.Facts) > 0 {
-			j.noteFacts(save.Facts)
-		}
+	if facts := tx.Bucket(factsBucket); !keepFacts && facts.Bucket([]byte(name)) != nil {
+		return facts.DeleteBucket([]byte(name))
 	}
 	return nil
 }
 
-func saveMember(tx *bolt.Tx, name string, save standby.Save) error {
+// SaveMember does to the disk what Saves of a member say, in their order: all of it or, after an
+// error or a crash, nothing. When it returns nil they are on the disk, and with them what the
+// machine's journal held back, see promise.
+func (s *Store) SaveMember(name string, saves []standby.Save) error {
+	return s.promise(change{machine: name, saves: saves})
+}
+
+// groupOf has all of a member but its table.
+func groupOf(tx *bolt.Tx, name string) (*bolt.Bucket, error) {
 	all := tx.Bucket(standbyBucket)
 	if all == nil || all.Bucket([]byte(name)) == nil {
-		return fmt.Errorf("%w: machine %s has no group", ErrCorrupt, name)
+		return nil, fmt.Errorf("%w: machine %s has no group", ErrCorrupt, name)
 	}
-	bucket := all.Bucket([]byte(name))
+	return all.Bucket([]byte(name)), nil
+}
+
+func saveMember(tx *bolt.Tx, name string, save standby.Save) error {
+	bucket, err := groupOf(tx, name)
+	if err != nil {
+		return err
+	}
 	facts := tx.Bucket(factsBucket)
 	if save.Replaced {
 		if err := clearMember(bucket, facts, name); err != nil {
@@ -156,7 +137,7 @@ func saveMember(tx *bolt.Tx, name string, save standby.Save) error {
 			return err
 		}
 	}
-	if err := writeFacts(facts, batch{name, save.Facts}); err != nil {
+	if err := writeFacts(facts, name, save.Facts); err != nil {
 		return err
 	}
 	return errors.Join(putRows(bucket, save), saveEntries(bucket.Bucket(entriesKey), save))
@@ -257,21 +238,27 @@ func putRow(bucket *bolt.Bucket, key []byte, value any) error {
 
 // Members reads all members of groups that are on the disk, by their names.
 func (s *Store) Members() (members []Member, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
-		all := tx.Bucket(standbyBucket)
-		if all == nil {
-			return nil
-		}
-		return all.ForEachBucket(func(name []byte) error {
-			m, wrong := readMember(tx, all.Bucket(name), string(name))
-			members = append(members, m)
-			return wrong
-		})
+	err = s.seen(func(tx *bolt.Tx) (err error) {
+		members, err = readMembers(tx)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("load groups from %s: %w", s.dir, err)
 	}
 	return members, nil
+}
+
+func readMembers(tx *bolt.Tx) (members []Member, err error) {
+	all := tx.Bucket(standbyBucket)
+	if all == nil {
+		return nil, nil
+	}
+	err = all.ForEachBucket(func(name []byte) error {
+		m, wrong := readMember(tx, all.Bucket(name), string(name))
+		members = append(members, m)
+		return wrong
+	})
+	return members, err
 }
 
 func readMember(tx *bolt.Tx, bucket *bolt.Bucket, name string) (Member, error) {

@@ -98,7 +98,9 @@ func TestMembersAreReadAsTheyWereSaved(t *testing.T) {
 		if err := disk.SaveMember("broker", batch); err != nil {
 			t.Fatal(err)
 		}
-		if err := disk.Close(); err != nil {
+		if rapid.Bool().Draw(t, "killed") {
+			killed(all, disk)
+		} else if err := disk.Close(); err != nil {
 			t.Fatal(err)
 		}
 		disk = open(all, dir)

@@ -5,6 +5,7 @@
 // The files of a state directory are
 //
 //	facts.db                  facts by machine, incarnation, format version, place
+//	facts.log                 what changed last, which facts.db takes later
 //	place                     tells the directory from copies of it
 //	superseded                there if the site runs on another machine, and why
 //	journal/NUMBER-MACHINE    segments of the journal, in the order of NUMBER
@@ -15,6 +16,11 @@
 //
 //	store.go           a state directory, opened
 //	facts.go           facts written and read
+//	redo.go            what they take later, in a file that is quicker to write
+//	redo_frame.go      its frames
+//	redo_read.go       read again at the next start
+//	redo_linux.go      brought to the disk
+//	redo_other.go      or where that is less quick
 //	standby.go         the logs of groups that keep an owner's facts
 //	journal.go         what machines were told
 //	turn.go            continued in a new file
@@ -48,6 +54,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,12 +73,17 @@ var (
 )
 
 const (
-	factsFile     = "facts.db"
-	journalDir    = "journal"
-	formatVersion = "1"
-	lockWait      = 200 * time.Millisecond // long enough for a dying predecessor to let go
-	dirMode       = 0o700
-	fileMode      = 0o600
+	factsFile  = "facts.db"
+	journalDir = "journal"
+
+	// Facts of an agent that runs, or was killed, need the file of what changed last. A program
+	// that does not know it must not take them for all.
+	formatAlone    = "1"
+	formatWithRedo = "2"
+
+	lockWait = 200 * time.Millisecond // long enough for a dying predecessor to let go
+	dirMode  = 0o700
+	fileMode = 0o600
 )
 
 var (
@@ -89,6 +102,7 @@ type Options struct {
 	// SegmentBytes is the size at which a segment is continued in a new one; default 16 MiB.
 	SegmentBytes int64
 	FlushEvery   time.Duration // how long a record may wait for the disk; default 100 ms
+	RedoBytes    int64         // of the file of what changed last; default 1 MiB
 	// Signs name files of the directory beside which facts that are missing were lost, as
 	// beside a journal.
 	Signs []string
@@ -111,6 +125,9 @@ func (o Options) withDefaults() Options {
 	if o.FlushEvery <= 0 {
 		o.FlushEvery = 100 * time.Millisecond
 	}
+	if o.RedoBytes <= 0 {
+		o.RedoBytes = 1 << 20
+	}
 	return o
 }
 
@@ -125,6 +142,7 @@ type Store struct {
 	nonce       uint64 // drawn for this start
 	line        uint64 // of the starts on this machine
 	restored    bool   // the facts may be older than what was promised
+	redo        redo
 
 	mu       sync.Mutex // guards the fields below
 	journals map[string]*Journal
@@ -166,7 +184,7 @@ func OpenWith(dir string, options Options, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	if err := s.start(path); err != nil {
-		return nil, errors.Join(err, s.db.Close())
+		return nil, errors.Join(err, s.db.Close(), s.redo.close())
 	}
 	return s, nil
 }
@@ -175,7 +193,12 @@ func (s *Store) start(path string) error {
 	if err := guard(path, func() error { return s.db.View(walk) }); err != nil {
 		return err
 	}
-	if err := s.db.Update(s.countStart); err != nil {
+	there, err := s.openRedo()
+	if err != nil {
+		return err
+	}
+	count := func(tx *bolt.Tx) error { return s.countStart(tx, there) }
+	if err = guard(path, func() error { return s.db.Update(count) }); err != nil {
 		return fmt.Errorf("open state %s: %w", path, err)
 	}
 	names, err := segmentNames(s.dir)
@@ -190,12 +213,12 @@ func (s *Store) start(path string) error {
 
 // countStart raises the incarnation, in the same transaction that writes the
 // format of a new file.
-func (s *Store) countStart(tx *bolt.Tx) error {
+func (s *Store) countStart(tx *bolt.Tx, there bool) error {
 	meta, err := tx.CreateBucketIfNotExists(metaBucket)
 	if err != nil {
 		return err
 	}
-	if err := checkFormat(meta); err != nil {
+	if err = checkFormat(meta, formatAlone, formatWithRedo); err != nil {
 		return err
 	}
 	var last uint64
@@ -203,14 +226,21 @@ func (s *Store) countStart(tx *bolt.Tx) error {
 		last = binary.BigEndian.Uint64(old)
 	}
 	s.incarnation = next(last, s.options.Wall)
-	if err := s.takePlace(meta, last); err != nil {
+	gone, err := s.takeRedo(tx, there)
+	if err != nil {
 		return err
 	}
-	return s.writeMeta(tx)
+	if err := s.takePlace(meta, last, gone); err != nil {
+		return err
+	}
+	s.redo.run = s.nonce
+	return errors.Join(
+		s.writeMeta(tx, formatWithRedo), meta.Put(redoKey, settledRow(s.redo.run, 0)),
+	)
 }
 
 // writeMeta writes the format and the incarnation.
-func (s *Store) writeMeta(tx *bolt.Tx) error {
+func (s *Store) writeMeta(tx *bolt.Tx, format string) error {
 	meta, err := tx.CreateBucketIfNotExists(metaBucket)
 	if err != nil {
 		return err
@@ -218,17 +248,17 @@ func (s *Store) writeMeta(tx *bolt.Tx) error {
 	if _, err := tx.CreateBucketIfNotExists(factsBucket); err != nil {
 		return err
 	}
-	if err := meta.Put(formatKey, []byte(formatVersion)); err != nil {
+	if err := meta.Put(formatKey, []byte(format)); err != nil {
 		return err
 	}
 	return meta.Put(incarnationKey, binary.BigEndian.AppendUint64(nil, s.incarnation))
 }
 
-func checkFormat(meta *bolt.Bucket) error {
+func checkFormat(meta *bolt.Bucket, known ...string) error {
 	format := string(meta.Get(formatKey))
-	if format != "" && format != formatVersion {
-		return fmt.Errorf("%w: it is %q, this program reads %q; use the program that wrote it, "+
-			"or choose another state directory", errFormat, format, formatVersion)
+	if format != "" && !slices.Contains(known, format) {
+		return fmt.Errorf("%w: it is %q, this program reads %s; use the program that wrote it, "+
+			"or choose another state directory", errFormat, format, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -251,7 +281,7 @@ func (s *Store) Close() error {
 	for _, j := range journals {
 		errs = append(errs, j.close())
 	}
-	return errors.Join(append(errs, s.db.Close())...)
+	return errors.Join(append(errs, s.closeRedo(), s.db.Close())...)
 }
 
 // openDB opens the file of facts. An agent that was killed leaves no lock

@@ -107,18 +107,20 @@ func TestWhatIsToldOfFacts(t *testing.T) {
 	s := open(t, dir)
 	fact := step.NewFact("job/1", "a", 1)
 	must(t, s.Apply("site", []step.Fact{fact}))
-	must(t, s.db.Update(func(tx *bolt.Tx) error {
+	must(t, s.changed(func(tx *bolt.Tx) error {
 		_, err := tx.Bucket(factsBucket).Bucket([]byte("site")).CreateBucket([]byte("job/1\x00b"))
 		return err
 	}))
-	const write, full = "write facts to DIR/facts.db: ", "; is the disk full?"
 	told(t, "a machine without a name", dir, s.Apply("", []step.Fact{fact}),
-		write+"bucket name required"+full)
-	told(t, "a row that is none", dir, s.Apply("site", []step.Fact{{Kind: "job/1", Key: "b"}}),
-		write+"fact job/1 b: incompatible value"+full)
-	told(t, "a row in its place", dir, s.Apply("site", []step.Fact{step.NewFact("job/1", "b", 1)}),
-		write+"fact job/1 b: incompatible value"+full)
-	must(t, s.db.Update(func(tx *bolt.Tx) error {
+		`write facts: machine "": want letters and digits`)
+	const odd = "write to DIR/facts.db: fact job/1 b: incompatible value; is the disk full?"
+	for _, row := range []step.Fact{{Kind: "job/1", Key: "b"}, step.NewFact("job/1", "b", 1)} {
+		must(t, s.Apply("site", []step.Fact{row}))
+		_, err := s.Load("site")
+		told(t, "a row that is none", dir, err, "load facts of site from DIR: "+odd)
+		s.redo.pending = nil
+	}
+	must(t, s.changed(func(tx *bolt.Tx) error {
 		return tx.Bucket(factsBucket).Bucket([]byte("site")).Put([]byte("row"), []byte("1"))
 	}))
 	const noKind = `state is damaged: row "row" has no kind`
@@ -133,7 +135,8 @@ func TestWhatIsToldOfFacts(t *testing.T) {
 	const notOpen = "database not open"
 	_, err = s.Load("site")
 	told(t, "load of a closed one", dir, err, "load facts of site from DIR: "+notOpen)
-	told(t, "apply to a closed one", dir, s.Apply("site", []step.Fact{fact}), write+notOpen+full)
+	told(t, "apply to a closed one", dir, s.Apply("site", []step.Fact{fact}),
+		"write facts: write DIR/facts.log: file already closed; is the disk full?")
 	told(t, "nothing for a closed one", dir, s.Apply("site", nil), "none")
 	_, err = s.Begin(Header{Machine: "site"})
 	told(t, "begin with a closed one", dir, err, "begin journal of site: "+notOpen)
@@ -235,7 +238,7 @@ func TestWhatIsToldOfARepair(t *testing.T) {
 	_, err = RebuildFacts(dir, "b", newTally)
 	told(t, "an empty journal", dir, err, "rebuild facts: DIR holds no journal; REMEDY")
 	for range 2 { // it is let go
-		_, err = writeNew(dir, 1, []batch{{"", nil}})
+		_, err = writeNew(dir, 1, []change{{}})
 		told(t, "a machine without a name", dir, err, "write facts: bucket name required")
 	}
 }
@@ -470,7 +473,7 @@ func TestWhatIsToldOfAHistory(t *testing.T) {
 	for range 2 {
 		_, err := OpenHistory(dir, quiet())
 		told(t, "another format", dir, err, `open history: state has another format: it is "2", this `+
-			`program reads "1"; use the program that wrote it, or choose another state directory`)
+			`program reads 1; use the program that wrote it, or choose another state directory`)
 	}
 	dir = t.TempDir()
 	path := filepath.Join(dir, HistoryFile)

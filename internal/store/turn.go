@@ -26,7 +26,11 @@ type successor struct {
 // turn begins to write the next segment, for who holds mu. The snapshot is taken now: none of the
 // machine's facts is on its way to the disk.
 func (j *Journal) turn() error {
-	snapshot, err := j.store.db.Begin(false)
+	snapshot, err := j.store.snapshot()
+	if durable.NoRoom(err) {
+		j.notBefore = j.written + j.store.options.SegmentBytes/16 + 1
+		return nil
+	}
 	if err != nil {
 		return j.fail(fmt.Errorf("continue journal of %s: %w", j.header.Machine, err))
 	}

@@ -109,19 +109,27 @@ func TestWhoJoinsKeepsQuiet(t *testing.T) {
 	}
 }
 
-// A member that was away for long is sent the whole table; one that is lost on its way is sent
-// anew, which raft does not do by itself.
-func TestATableThatIsLostIsSentAnew(t *testing.T) {
-	w := newWorld(5, 3, 4)
+// oneAway is a world in which all was done while a member was away, for whom its leader has only
+// the table for, not the entries.
+func oneAway(t *testing.T) (w *world, leader, away *member) {
+	t.Helper()
+	w = newWorld(5, 3, 4)
 	w.cfg.KeepBytes, w.cfg.SnapshotTimeout = 300, 3*time.Second
 	w.user.tasks = 8
 	w.begin()
-	m := w.leader()
-	away := w.others(m)[0]
+	leader = w.leader()
+	away = w.others(leader)[0]
 	away.crash()
 	if !w.runUntil(time.Minute, w.allDone) {
 		t.Fatal("not all has ended")
 	}
+	return w, leader, away
+}
+
+// A member that was away for long is sent the whole table; one that is lost on its way is sent
+// anew, which raft does not do by itself.
+func TestATableThatIsLostIsSentAnew(t *testing.T) {
+	w, m, away := oneAway(t)
 	tables := 0
 	w.drops = func(_, _ *host, payload any) bool {
 		r := raftMessage(payload)
@@ -145,16 +153,7 @@ func TestATableThatIsLostIsSentAnew(t *testing.T) {
 
 // A table that takes longer on its way than that is not sent anew while its member takes it.
 func TestATableThatTakesLongIsSentOnce(t *testing.T) {
-	w := newWorld(5, 3, 4)
-	w.cfg.KeepBytes, w.cfg.SnapshotTimeout = 300, 3*time.Second
-	w.user.tasks = 8
-	w.begin()
-	m := w.leader()
-	away := w.others(m)[0]
-	away.crash()
-	if !w.runUntil(time.Minute, w.allDone) {
-		t.Fatal("not all has ended")
-	}
+	w, m, away := oneAway(t)
 	tables := 0
 	w.drops = func(_, _ *host, payload any) bool { // none arrives
 		r := raftMessage(payload)

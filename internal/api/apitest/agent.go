@@ -1,6 +1,7 @@
 // Package apitest is an agent in memory: it satisfies api.Backend, keeps data in
 // maps and places jobs as a test scripts it. Tests of the API, of its client and
-// of the command line share it.
+// of the command line share it. It is one subject, however long: each method is the
+// shortest answer to one method of api.Backend.
 package apitest
 
 import (

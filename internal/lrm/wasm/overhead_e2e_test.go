@@ -22,9 +22,11 @@ func TestSavingCostsLittle(t *testing.T) {
 		week          = 7 * 24 * time.Hour
 		most          = .02 // of the run time
 	)
-	work := stepsJob(t, stepsModule(t), nil, strconv.Itoa(1<<30), "100000")
-	beside := startChild(t, stepsJob(t, stepsModule(t), nil, strconv.Itoa(1<<30), "100000"),
-		os.Args[0], ArgRun) // the same without checkpoints
+	begin := func() job {
+		return stepsJob(t, stepsModule(t), nil, strconv.Itoa(1<<30), "100000", "grow")
+	}
+	work := begin()
+	beside := startChild(t, begin(), os.Args[0], ArgRun) // the same without checkpoints
 	s, _, _ := inProcess(t, work)
 	k := newKeeper(s)
 	var saving, sum, longest time.Duration

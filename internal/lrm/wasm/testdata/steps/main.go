@@ -107,6 +107,14 @@ func other(what string) int32 {
 			fmt.Printf("%x %v\n", math.Float64bits(v), v)
 		}
 		fmt.Printf("%x\n", math.Float32bits(zero32/zero32))
+	case "grow": // its memory, to some tens of mebibytes, however fast the machine is
+		value := float64(s.at)
+		for range s.turns {
+			value = math.Sqrt(value+1) * 1.000001
+		}
+		page := make([]byte, 6000)
+		_, _ = rand.Read(page[copy(page, fmt.Append(nil, value)):])
+		s.held[strconv.Itoa(s.at%3000)] = page
 	case "fill": // the disk, by a mebibyte a step
 		check(os.WriteFile(strconv.Itoa(s.at), make([]byte, 1<<20), 0o600))
 	}

@@ -29,13 +29,19 @@ func Paper(lead float64) Model {
 	}
 }
 
-// mostSlots bounds a run and the slots of a request, mostRequests the requests of a run.
+// mostSlots bounds a run and the slots of a request, mostRequests the requests of a run, mostCells
+// the machines times the slots in which something can be reserved.
 const (
 	mostSlots    = 1 << 20
 	mostRequests = 1 << 20
+	mostCells    = 1 << 24
 )
 
-func (m Model) validate() error {
+// mostLeads bounds a lead, in means. The paper's requests never reach it; it bounds the memory.
+const mostLeads = 20
+
+// Validate says what is wrong with a model. Errors are argument.ErrInvalid.
+func (m Model) Validate() error {
 	for _, nodes := range m.Nodes {
 		if nodes < 1 || nodes > mostSlots {
 			return fmt.Errorf("%w: nodes of a machine: want 1 to %d, have %d",
@@ -45,10 +51,19 @@ func (m Model) validate() error {
 	good := len(m.Nodes) > 0 && m.Slots > 0 && m.Slots <= mostSlots && m.Load > 0 && m.Lead > 0 &&
 		m.Lead <= mostSlots && m.Shortest > 0 && m.Shortest <= m.Longest && m.Longest <= mostSlots &&
 		m.Widest >= 1 && m.Widest <= 20 && m.Down > 0 && m.Down < m.Every
-	if !good || !(m.rate()*float64(m.Slots) <= mostRequests) {
-		return fmt.Errorf("%w: model of reservations: want all above 0, a failure shorter than "+
-			"the time between two, and at most %d slots and requests, have %+v",
-			argument.ErrInvalid, mostSlots, m)
+	if !good {
+		return fmt.Errorf("%w: model of reservations: want all above 0, at most %d slots, and a "+
+			"failure shorter than the time between two, have %+v", argument.ErrInvalid, mostSlots, m)
+	}
+	if requests := m.rate() * float64(m.Slots); !(requests <= mostRequests) {
+		return fmt.Errorf("%w: model of reservations: want at most %d requests, have %.0f: "+
+			"take less load, or fewer slots", argument.ErrInvalid, mostRequests, requests)
+	}
+	slots := float64(m.Slots) + mostLeads*m.Lead + float64(m.Longest)
+	if cells := float64(len(m.Nodes)) * slots; cells > mostCells {
+		return fmt.Errorf("%w: model of reservations: want machines times slots of at most %d, have "+
+			"%.0f: take fewer machines, fewer slots, or a shorter lead", argument.ErrInvalid, mostCells,
+			cells)
 	}
 	return nil
 }
@@ -83,8 +98,7 @@ func (m Model) draw(seed uint64) (jobs []job, hit []int) {
 	rate := m.rate()
 	for at := chance.ExpFloat64() / rate; at < float64(m.Slots); at += chance.ExpFloat64() / rate {
 		comes := int64(at)
-		// So rare that the paper's leads never reach it; it bounds the memory.
-		lead := int64(min(chance.ExpFloat64()*m.Lead, 20*m.Lead))
+		lead := int64(min(chance.ExpFloat64(), mostLeads) * m.Lead)
 		start := comes + 1 + lead
 		jobs = append(jobs, job{
 			seq: int64(len(jobs)), comes: comes, start: start,

@@ -12,6 +12,7 @@ type run struct {
 	machines []*machine
 	total    int64   // nodes of all machines
 	used     []int64 // nodes of all machines, of each slot
+	booked   []int64 // nodes that requests reserved so many slots ahead; nil: nobody asks
 	last     int64   // no reservation so far reaches beyond it
 	out      Outcome
 
@@ -27,26 +28,49 @@ type run struct {
 
 // Play plays a model with a policy. Errors are argument.ErrInvalid.
 func Play(m Model, p Policy, seed uint64) (Outcome, error) {
-	if err := errors.Join(m.validate(), p.validate()); err != nil {
+	if err := errors.Join(m.Validate(), p.validate()); err != nil {
 		return Outcome{}, err
 	}
 	jobs, hit := m.draw(seed)
 	r := newRun(m, p, jobs)
-	for next := 0; r.now < m.Slots; r.now++ {
-		r.fail(hit)
-		if r.failed != none {
-			r.remap()
-		}
-		for ; next < len(jobs) && jobs[next].comes == r.now; next++ {
-			r.request(&jobs[next])
-		}
-	}
+	r.play(jobs, hit, nil)
 	for _, j := range jobs {
 		if j.machine != none && j.stop <= m.Slots {
 			r.out.Completed++
 		}
 	}
 	return r.out, nil
+}
+
+// Lengths plays a model up to the end of its first failure and returns how many slots ahead
+// reservations leave the failed machine in each slot of it: VRM, figure 10. Errors are
+// argument.ErrInvalid.
+func Lengths(m Model, p Policy, seed uint64) ([]int64, error) {
+	if err := errors.Join(m.Validate(), p.validate()); err != nil {
+		return nil, err
+	}
+	m.Slots = min(m.Slots, m.Every+m.Down)
+	jobs, hit := m.draw(seed)
+	r := newRun(m, p, jobs)
+	var lengths []int64
+	r.play(jobs, hit, func() { lengths = append(lengths, r.limit-r.now) })
+	return lengths, nil
+}
+
+// play plays all slots. It says when a slot of a failure has been looked at, if somebody watches.
+func (r *run) play(jobs []job, hit []int, watch func()) {
+	for next := 0; r.now < r.model.Slots; r.now++ {
+		r.fail(hit)
+		if r.failed != none {
+			r.remap()
+			if watch != nil {
+				watch()
+			}
+		}
+		for ; next < len(jobs) && jobs[next].comes == r.now; next++ {
+			r.request(&jobs[next])
+		}
+	}
 }
 
 func newRun(m Model, p Policy, jobs []job) *run {
@@ -61,6 +85,9 @@ func newRun(m Model, p Policy, jobs []job) *run {
 	}
 	if p.Ended {
 		r.ended = make([]int64, slots+1)
+	}
+	if p.Booking {
+		r.booked = make([]int64, slots+1)
 	}
 	return r
 }
@@ -154,6 +181,9 @@ func (r *run) request(j *job) {
 	r.machines[at].reserve(j, j.start)
 	for t := j.start; t < j.stop; t++ {
 		r.used[t] += j.nodes
+		if r.booked != nil {
+			r.booked[t-r.now] += j.nodes
+		}
 	}
 	j.machine, r.changed, r.last = at, true, max(r.last, j.stop)
 }

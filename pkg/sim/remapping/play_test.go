@@ -2,6 +2,7 @@ package remapping
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -9,53 +10,104 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/papers/remap"
 )
 
-// Each slot of each failure, the interval is that of the paper's arithmetic.
+// In every ninth slot of the failures the interval is that of the paper's arithmetic, whatever
+// counts as load.
 func TestIntervalIsThePapers(t *testing.T) {
 	for _, p := range []Policy{
 		{Weight: 2, Share: .775}, {Weight: 1, Share: 1},
-		{Weight: 2, Share: .775, Surviving: true},
+		{Weight: 2, Share: .775, Surviving: true}, {Weight: 3, Share: .7, Ended: true},
+		{Weight: 2, Share: .775, Booking: true}, {Weight: 2, Share: .01, Booking: true},
 	} {
 		m := Paper(300)
 		m.Slots = 3200
 		jobs, hit := m.draw(1)
-		r := newRun(m, p, jobs)
-		for next, slots := 0, 0; r.now < m.Slots; r.now++ {
-			r.fail(hit)
-			if r.failed != none {
+		w := watched{run: newRun(m, p, jobs), jobs: jobs}
+		for next, slots := 0, 0; w.now < m.Slots; w.now++ {
+			w.noteEnded(func() { w.fail(hit) })
+			if w.failed != none {
 				if slots++; slots%9 == 1 {
-					if got, want := r.busyUntil()-r.now, r.papers(t, jobs); got != want {
-						t.Fatalf("%+v, slot %d: %d slots, want %d", p, r.now, got, want)
+					if got, want := w.busyUntil()-w.now, w.papers(t); got != want {
+						t.Fatalf("%+v, slot %d: %d slots, want %d", p, w.now, got, want)
 					}
 				}
-				r.remap()
+				w.remap()
 			}
-			for ; next < len(jobs) && jobs[next].comes == r.now; next++ {
-				r.request(&jobs[next])
+			for ; next < len(jobs) && jobs[next].comes == w.now; next++ {
+				w.request(&jobs[next])
+				if jobs[next].machine != none {
+					w.reserved = append(w.reserved, jobs[next])
+				}
 			}
 		}
 	}
 }
 
-func (r *run) papers(t *testing.T, jobs []job) int64 {
-	t.Helper()
-	load := remap.Load{TotalNodes: r.total}
-	if r.policy.Surviving {
-		load.NormNodes = r.total - r.machines[r.failed].nodes
+// watched is a run of which the test keeps its own books.
+type watched struct {
+	*run
+	jobs     []job
+	killed   []job // by the present failure, with their machine
+	reserved []job // so far
+}
+
+func (w *watched) noteEnded(fail func()) {
+	before := slices.Clone(w.jobs)
+	fail()
+	if w.failed == none {
+		w.killed = nil
 	}
-	for _, j := range jobs {
+	for i, j := range before {
+		if j.machine != none && w.jobs[i].machine == none {
+			w.killed = append(w.killed, j)
+		}
+	}
+}
+
+func (w *watched) papers(t *testing.T) int64 {
+	t.Helper()
+	p := w.policy
+	load := remap.Load{TotalNodes: w.total, WithoutTerminated: !p.Ended}
+	if p.Surviving {
+		load.NormNodes = w.total - w.machines[w.failed].nodes
+	}
+	for _, j := range slices.Concat(w.jobs, w.killed) {
 		if j.machine != none {
 			load.Reservations = append(load.Reservations, remap.Reservation{
 				Seq: j.seq, Start: j.start, Stop: j.stop, Nodes: j.nodes, Machine: strconv.Itoa(j.machine),
 			})
 		}
 	}
-	f := remap.Failure{Machine: strconv.Itoa(r.failed), Slot: r.now}
-	_, slots, err := f.Interval(load, remap.Threshold{Weight: r.policy.Weight, Share: r.policy.Share},
-		max(r.last-r.now, 1))
+	horizon := max(w.last-w.now, 1)
+	if p.Booking {
+		load.Booking = make([]float64, horizon+1)
+		for _, j := range w.reserved {
+			for at := j.start - j.comes; at < min(j.stop-j.comes, horizon+1); at++ {
+				load.Booking[at] += float64(j.nodes) / float64(w.now*w.total)
+			}
+		}
+	}
+	f := remap.Failure{Machine: strconv.Itoa(w.failed), Slot: w.now}
+	_, slots, err := f.Interval(load, remap.Threshold{Weight: p.Weight, Share: p.Share}, horizon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return slots
+}
+
+// The lengths that are shown are those that a run of all slots has in its first failure.
+func TestLengthsAreThoseOfTheRun(t *testing.T) {
+	m, p := Paper(300), Policy{Weight: 2, Share: .8}
+	got, err := Lengths(m, p, 3)
+	if err != nil || int64(len(got)) != m.Down {
+		t.Fatalf("%d slots, %v", len(got), err)
+	}
+	jobs, hit := m.draw(3)
+	r := newRun(m, p, jobs)
+	var want []int64
+	r.play(jobs, hit, func() { want = append(want, r.limit-r.now) })
+	if !slices.Equal(got, want[:m.Down]) || slices.Max(got) < 10 {
+		t.Errorf("%v, want %v", got, want[:m.Down])
+	}
 }
 
 // "underestimations of the failure duration result in a considerable increase of the termination
@@ -85,11 +137,20 @@ func TestPaperClaims(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
+	with := func(change func(*Model)) Model {
+		m := Paper(300)
+		change(&m)
+		return m
+	}
 	for _, c := range []struct {
 		m Model
 		p Policy
 	}{
 		{Model{}, Policy{}},
+		{with(func(m *Model) { m.Nodes = []int64{4, 0} }), Policy{}},
+		{with(func(m *Model) { m.Down = m.Every }), Policy{}},
+		{with(func(m *Model) { m.Load = 1e6 }), Policy{}},
+		{with(func(m *Model) { m.Lead = 1 << 19 }), Policy{}},
 		{Paper(0), Policy{}},
 		{Paper(300), Policy{Rule: Estimate}},
 		{Paper(300), Policy{Rule: 9}},
@@ -97,6 +158,9 @@ func TestInvalidArguments(t *testing.T) {
 	} {
 		if _, err := Play(c.m, c.p, 1); !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
+		}
+		if _, err := Lengths(c.m, c.p, 1); !errors.Is(err, argument.ErrInvalid) {
+			t.Errorf("lengths, %+v: %v", c, err)
 		}
 	}
 }

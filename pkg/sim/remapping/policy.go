@@ -44,6 +44,10 @@ type Policy struct {
 	// the paper's text does so, its figure 7 does not (F1).
 	Ended bool
 
+	// Booking adds the average booking profile of LoadBased: the nodes that requests reserved in one
+	// slot, for so many slots ahead, on average over all slots before (VRM, section 4.5; E22).
+	Booking bool
+
 	Factor  float64 // of Estimate: the estimate as a part of the true length, above 0
 	After   After   // of Estimate
 	Migrate bool    // running jobs move too, without a loss of time, as in the paper's section 5.4
@@ -93,9 +97,9 @@ func (r *run) estimated() int64 {
 }
 
 // busyUntil is the last slot in which the weighted load reaches the threshold, or the slot after
-// the present one. What is found holds until something else is reserved.
+// the present one. What is found holds until something else is reserved, or expected.
 func (r *run) busyUntil() int64 {
-	if !r.changed {
+	if !r.changed && r.booked == nil {
 		return max(r.busy, r.now+1)
 	}
 	r.changed = false
@@ -103,16 +107,24 @@ func (r *run) busyUntil() int64 {
 	if r.policy.Surviving {
 		full -= r.machines[r.failed].nodes
 	}
-	own := r.machines[r.failed].used
 	for r.busy = r.last; r.busy > r.now+1; r.busy-- {
-		t := r.busy
-		others, failed := r.used[t]-own[t], own[t]
-		if r.policy.Ended {
-			failed += r.ended[t]
-		}
-		if (float64(others)+r.policy.Weight*float64(failed))/float64(full) >= r.policy.Share {
+		if r.weighted(r.busy)/float64(full) >= r.policy.Share {
 			break
 		}
 	}
 	return max(r.busy, r.now+1)
+}
+
+// weighted is the load of a slot in nodes, that of the failed machine times the weight.
+func (r *run) weighted(slot int64) float64 {
+	failed := r.machines[r.failed].used[slot]
+	others := r.used[slot] - failed
+	if r.policy.Ended {
+		failed += r.ended[slot]
+	}
+	load := float64(others) + r.policy.Weight*float64(failed)
+	if r.booked != nil {
+		load += float64(r.booked[slot-r.now]) / float64(r.now)
+	}
+	return load
 }

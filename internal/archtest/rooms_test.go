@@ -122,7 +122,7 @@ func declaredRooms() map[string]room {
 		"internal/api/apitest": {imports: "grid view api"},
 		"internal/eval": {
 			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +
-				"sim/baseline sim/failing site step workload",
+				"sim/baseline sim/failing sim/remapping site step workload",
 		},
 		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},

@@ -14,8 +14,8 @@ type Outcome struct {
 // Terminated counts the jobs that failures cost.
 func (o Outcome) Terminated() int64 { return o.Ended + o.Missed }
 
-// Termination is the paper's termination ratio; a job that failures hit twice counts twice (E25). It
-// is 0 where failures hit nothing.
+// Termination is the paper's termination ratio; a job that failures hit twice counts twice (E25).
+// It is 0 where failures hit nothing.
 func (o Outcome) Termination() float64 {
 	return part(o.Terminated(), o.Terminated()+o.Saved)
 }

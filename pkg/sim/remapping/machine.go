@@ -2,7 +2,7 @@ package remapping
 
 import "slices"
 
-// machine is what is reserved of its nodes.
+// machine knows which of its nodes are reserved.
 type machine struct {
 	nodes int64
 	used  []int64 // nodes, of each slot
@@ -31,7 +31,7 @@ func (m *machine) release(j *job, from int64) {
 	m.jobs = slices.DeleteFunc(m.jobs, func(o *job) bool { return o == j })
 }
 
-// bestFit is the machine with the fewest free nodes that has room for a job from a slot on, the
+// bestFit is the machine with the fewest free nodes that can take a job from a slot on, the
 // first one of equals; none if there is no such machine. One machine is left out.
 func (r *run) bestFit(j *job, from int64, without int) int {
 	best, least := none, int64(0)

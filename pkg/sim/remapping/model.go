@@ -16,7 +16,7 @@ type Model struct {
 	Load              float64 // nodes times slots that requests ask for, by what there is; above 0
 	Lead              float64 // mean slots from a request to its start, exponential; above 0
 	Shortest, Longest int64   // slots of a request, evenly between
-	Widest            int64   // requests have 2, 4, 8, ... nodes up to 2^Widest, equally often; 1 to 20
+	Widest            int64   // requests have 2, 4, 8, ... nodes up to 2^Widest, as often; 1 to 20
 	Every             int64   // a machine drawn at random fails in slot Every, 2 Every, ...
 	Down              int64   // slots that it fails for; less than Every
 }
@@ -48,12 +48,13 @@ func (m Model) Validate() error {
 				argument.ErrInvalid, mostSlots, nodes)
 		}
 	}
-	good := len(m.Nodes) > 0 && m.Slots > 0 && m.Slots <= mostSlots && m.Load > 0 && m.Lead > 0 &&
-		m.Lead <= mostSlots && m.Shortest > 0 && m.Shortest <= m.Longest && m.Longest <= mostSlots &&
-		m.Widest >= 1 && m.Widest <= 20 && m.Down > 0 && m.Down < m.Every
+	good := len(m.Nodes) > 0 && m.Slots > 0 && m.Slots <= mostSlots && m.Load > 0 &&
+		m.Lead > 0 && m.Lead <= mostSlots && m.Shortest > 0 && m.Shortest <= m.Longest &&
+		m.Longest <= mostSlots && m.Widest >= 1 && m.Widest <= 20 && m.Down > 0 && m.Down < m.Every
 	if !good {
 		return fmt.Errorf("%w: model of reservations: want all above 0, at most %d slots, and a "+
-			"failure shorter than the time between two, have %+v", argument.ErrInvalid, mostSlots, m)
+			"failure shorter than the time between two, have %+v",
+			argument.ErrInvalid, mostSlots, m)
 	}
 	if requests := m.rate() * float64(m.Slots); !(requests <= mostRequests) {
 		return fmt.Errorf("%w: model of reservations: want at most %d requests, have %.0f: "+
@@ -61,9 +62,9 @@ func (m Model) Validate() error {
 	}
 	slots := float64(m.Slots) + mostLeads*m.Lead + float64(m.Longest)
 	if cells := float64(len(m.Nodes)) * slots; cells > mostCells {
-		return fmt.Errorf("%w: model of reservations: want machines times slots of at most %d, have "+
-			"%.0f: take fewer machines, fewer slots, or a shorter lead", argument.ErrInvalid, mostCells,
-			cells)
+		return fmt.Errorf("%w: model of reservations: want machines times slots of at most %d, "+
+			"have %.0f: take fewer machines, fewer slots, or a shorter lead",
+			argument.ErrInvalid, mostCells, cells)
 	}
 	return nil
 }

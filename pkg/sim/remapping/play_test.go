@@ -14,9 +14,12 @@ import (
 // counts as load.
 func TestIntervalIsThePapers(t *testing.T) {
 	for _, p := range []Policy{
-		{Weight: 2, Share: .775}, {Weight: 1, Share: 1},
-		{Weight: 2, Share: .775, Surviving: true}, {Weight: 3, Share: .7, Ended: true},
-		{Weight: 2, Share: .775, Booking: true}, {Weight: 2, Share: .01, Booking: true},
+		{Weight: 2, Share: .775},
+		{Weight: 1, Share: 1},
+		{Weight: 2, Share: .775, Surviving: true},
+		{Weight: 3, Share: .7, Ended: true},
+		{Weight: 2, Share: .775, Booking: true},
+		{Weight: 2, Share: .01, Booking: true},
 	} {
 		m := Paper(300)
 		m.Slots = 3200
@@ -73,7 +76,8 @@ func (w *watched) papers(t *testing.T) int64 {
 	for _, j := range slices.Concat(w.jobs, w.killed) {
 		if j.machine != none {
 			load.Reservations = append(load.Reservations, remap.Reservation{
-				Seq: j.seq, Start: j.start, Stop: j.stop, Nodes: j.nodes, Machine: strconv.Itoa(j.machine),
+				Seq: j.seq, Start: j.start, Stop: j.stop, Nodes: j.nodes,
+				Machine: strconv.Itoa(j.machine),
 			})
 		}
 	}
@@ -162,17 +166,5 @@ func TestInvalidArguments(t *testing.T) {
 		if _, err := Lengths(c.m, c.p, 1); !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("lengths, %+v: %v", c, err)
 		}
-	}
-}
-
-func BenchmarkPlay(b *testing.B) {
-	for _, lead := range []float64{300, 1000} {
-		b.Run(strconv.Itoa(int(lead)), func(b *testing.B) {
-			for seed := uint64(0); b.Loop(); seed++ {
-				if _, err := Play(Paper(lead), Policy{Weight: 2, Share: 1}, seed); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

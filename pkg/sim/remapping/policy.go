@@ -44,8 +44,8 @@ type Policy struct {
 	// the paper's text does so, its figure 7 does not (F1).
 	Ended bool
 
-	// Booking adds the average booking profile of LoadBased: the nodes that requests reserved in one
-	// slot, for so many slots ahead, on average over all slots before (VRM, section 4.5; E22).
+	// Booking adds the average booking profile of LoadBased: the nodes that requests reserved in
+	// one slot, for so many slots ahead, on average over all slots before (VRM, section 4.5; E22).
 	Booking bool
 
 	Factor  float64 // of Estimate: the estimate as a part of the true length, above 0

@@ -82,16 +82,17 @@ func singleSpaced(table string) string {
 }
 
 func TestRemappingMistakes(t *testing.T) {
+	const many = "run vrm --set requests.widest=2 --set requests.load=99"
 	for want, line := range map[string]string{
-		"vrm has no sites that hold jobs":       "run vrm --out nowhere",
-		"no strategy is called \"A-2\"":         "run vrm --only A-2",
-		"eta=x: want numbers from 0 to 10":      "run vrm --set strategy:ours.eta=x",
-		"down=9999: want less than every, 1500": "run vrm --set machines:*.down=9999",
-		"there are 2 such lines":                "run vrm --set machines.down=9",
-		"at most 1048576 requests":              "run vrm --set requests.load=99 --set requests.widest=2",
-		"no measure is called \"wait\"":         "sweep vrm --set requests.load=1,2 --of wait",
-		"requests lod: want one of slots load":  "sweep vrm --set requests.lod=1,2",
-		"machines 300: invalid argument":        "run vrm --set machines:*.lead=1e6",
+		"no sites that hold jobs":          "run vrm --out nowhere",
+		"no strategy is called \"A-2\"":    "run vrm --only A-2",
+		"eta=x: want numbers from 0 to 10": "run vrm --set strategy:ours.eta=x",
+		"down=9999: want less than every":  "run vrm --set machines:*.down=9999",
+		"there are 2 such lines":           "run vrm --set machines.down=9",
+		"want at most 1048576 requests":    many,
+		"no measure is called \"wait\"":    "sweep vrm --set requests.load=1,2 --of wait",
+		"requests lod: want one of":        "sweep vrm --set requests.lod=1,2",
+		"machines 300: invalid":            "run vrm --set machines:*.lead=1e6",
 	} {
 		code, out, errs := gridsim(t, strings.Fields(line)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, want) {

@@ -51,9 +51,11 @@ func declaredRooms() map[string]room {
 		"pkg/sim": {
 			level: 4, imports: "grid avail protocol workload plan step site broker domain",
 		},
-		"pkg/sim/baseline":  {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
-		"pkg/sim/remapping": {level: 4, imports: "argument workload", tests: "papers/remap"},
-		"pkg/sim/failing":   {level: 4, imports: "argument avail ckpt fault grid workload"},
+		"pkg/sim/baseline": {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
+		"pkg/sim/failing":  {level: 4, imports: "argument avail ckpt fault grid workload"},
+		"pkg/sim/remapping": {
+			level: 4, imports: "argument workload", tests: "papers/remap",
+		},
 
 		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/metrics":    {level: 1, imports: "argument"},

@@ -124,10 +124,29 @@ func standbysText(g view.Group, self grid.SiteID) string {
 	if len(names) == 0 {
 		text = "none yet"
 	}
+	if len(names) < g.Wanted {
+		text += refusalsText(g.Refusals)
+	}
 	if g.Acting != self {
 		text += "; " + acting + " acts for your jobs"
 	}
 	return text
+}
+
+// refusalsText says why some of those asked do not stand by.
+func refusalsText(all []view.GroupRefusal) string {
+	const most = 3
+	var said []string
+	for _, r := range all[:min(len(all), most)] {
+		said = append(said, nameOr(r.Name, string(r.Site))+" does not stand by ("+r.Reason+")")
+	}
+	if more := len(all) - most; more > 0 {
+		said = append(said, plural(more, "more does not", "more do not"))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(said, ", ")
 }
 
 func nameOr(name, id string) string {

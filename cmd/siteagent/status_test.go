@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // thursday is a moment on some Thursday afternoon.
@@ -182,5 +183,33 @@ func TestStatusHasPlainWords(t *testing.T) {
 	if !strings.Contains(all.String(), "within 1 h: 2 %") ||
 		!strings.Contains(all.String(), "availability learned 9") {
 		t.Errorf("--all leaves something out:\n%s", all.String())
+	}
+}
+
+// While standbys are missing the status says who does not stand by, and why.
+func TestStatusSaysWhyStandbysAreMissing(t *testing.T) {
+	refusals := []view.GroupRefusal{
+		{Site: "b", Name: "den", Reason: "for nobody"},
+		{Site: "c", Reason: "full"},
+		{Site: "d", Reason: "full"},
+		{Site: "e", Reason: "full"},
+	}
+	own := view.Group{Owner: "a", Acting: "a", Wanted: 2, Refusals: refusals}
+	member := func(site grid.SiteID) view.GroupMember { return view.GroupMember{Site: site} }
+	for want, members := range map[string][]view.GroupMember{
+		"none yet; den does not stand by (for nobody), c does not stand by (full), " +
+			"d does not stand by (full), 1 more does not": {member("a")},
+		"f; den does not stand by (for nobody), c does not stand by (full), " +
+			"d does not stand by (full), 1 more does not": {member("a"), member("f")},
+		"f, g": {member("a"), member("f"), member("g")},
+	} {
+		own.Members = members
+		if got := standbysText(own, "a"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	own.Members, own.Refusals = nil, nil
+	if got := standbysText(own, "a"); got != "none yet" {
+		t.Errorf("nobody has answered: %q", got)
 	}
 }

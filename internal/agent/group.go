@@ -30,6 +30,8 @@ type group struct {
 	making func() (*broker.Machine, step.Machine, any) // a machine of the owner's, and its settings
 
 	term    uint64                     // of the machine that acts here; 0: none does
+	jobs    func() int                 // of it that have not ended; nil: it is a test's own
+	idle    bool                       // the group was told that there are none
 	record  *store.Journal             // of that machine; nil: it has none
 	shown   shown                      // what people see while another one acts
 	first   bool                       // the machine that boots is the first one of this run
@@ -110,7 +112,7 @@ func (g *group) open(stored standby.Stored) error {
 	cfg.Seed = g.a.cfg.Seed
 	if timing := g.a.cfg.Standbys.ElectionTimeout; timing > 0 {
 		cfg.ElectionTimeout, cfg.ElectionSpread = timing, timing*3/10
-		cfg.ResignAfter = 3 * timing
+		cfg.ResignAfter, cfg.Rest = 3*timing, 2*timing
 	}
 	member, err := standby.New(cfg, g.clock.now(), &stored)
 	if err != nil {
@@ -216,6 +218,10 @@ func (g *group) think(in step.Input) {
 		g.heedJournal(g.record.Record(now, in, wanted))
 	}
 	g.step(standby.Stepped{Term: g.term, Effects: wanted})
+	if idle := g.acts() && g.jobs != nil && g.jobs() == 0; idle != g.idle {
+		g.idle = idle
+		g.step(standby.Rest{On: idle})
+	}
 }
 
 // thinkOn gives the machine what waited for it.

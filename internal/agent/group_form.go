@@ -51,17 +51,23 @@ const (
 
 // forming keeps track of how the owner's agent gets its standbys, and replaces them.
 type forming struct {
-	asked   map[grid.SiteID]time.Time        // when
-	refused map[grid.SiteID]time.Time        // when
+	asked   map[grid.SiteID]time.Time // when
+	refused map[grid.SiteID]declined
 	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
 	// members that have said that they are none any more, or do not want to be; since when
 	gone  map[standby.MemberID]time.Time
 	since time.Time // of the change under way
 }
 
+// declined is a site's word that it does not stand by.
+type declined struct {
+	at  time.Time
+	why string
+}
+
 func newForming() forming {
 	return forming{
-		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]time.Time{},
+		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]declined{},
 		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
@@ -155,7 +161,7 @@ func (g *group) form() {
 	case !g.forming.since.IsZero() && g.clock.now().Sub(g.forming.since) > abandon:
 		g.log.Warn("standbys that have accepted do not come; others are asked")
 		for site := range g.forming.answers {
-			g.forming.refused[site] = g.clock.now()
+			g.forming.refused[site] = declined{g.clock.now(), "it has accepted and did not come"}
 		}
 		clear(g.forming.answers)
 		g.setTarget(conf.Voters)
@@ -261,7 +267,7 @@ func (g *group) askOthers(conf standby.Conf) {
 		})
 		_, accepted := g.forming.answers[site]
 		refused, has := g.forming.refused[site]
-		if open <= 0 || member || accepted || has && now.Sub(refused) < refusedFor {
+		if open <= 0 || member || accepted || has && now.Sub(refused.at) < refusedFor {
 			continue
 		}
 		open--
@@ -286,7 +292,7 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 			g.forming.answers[from] = standby.MemberID(m.Member)
 		}
 	} else {
-		g.forming.refused[from] = g.clock.now()
+		g.forming.refused[from] = declined{g.clock.now(), m.Reason}
 		delete(g.forming.answers, from)
 		g.noteGone(from)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)

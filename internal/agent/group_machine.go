@@ -97,6 +97,10 @@ func (g *group) boot(e standby.Boot) {
 		})
 	}
 	g.machine, g.term, g.unjournalled = machine, e.Term, false
+	g.jobs, g.idle = nil, false
+	if typed != nil {
+		g.jobs = typed.Open
+	}
 	g.heedJournal(err)
 	g.show(typed)
 	if !g.alone() {

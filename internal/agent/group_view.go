@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -60,6 +62,9 @@ func (g *group) view() view.Group {
 			Site: site, Name: peer.Name, Away: !connected && site != g.a.mesh.Self(),
 		})
 	}
+	if g.own() {
+		v.Wanted, v.Refusals = g.a.cfg.Standbys.Count, g.refusals()
+	}
 	if m := g.seen(); m != nil {
 		for _, id := range m.Jobs() {
 			v.Jobs++
@@ -69,6 +74,18 @@ func (g *group) view() view.Group {
 		}
 	}
 	return v
+}
+
+// refusals lists the sites that have lately said that they do not stand by, ascending.
+func (g *group) refusals() (all []view.GroupRefusal) {
+	for _, site := range slices.Sorted(maps.Keys(g.forming.refused)) {
+		said := g.forming.refused[site]
+		peer, connected := g.a.around.peer(site)
+		if connected && g.clock.now().Sub(said.at) < refusedFor {
+			all = append(all, view.GroupRefusal{Site: site, Name: peer.Name, Reason: said.why})
+		}
+	}
+	return all
 }
 
 // Replica tells how far this agent has come in the log of an owner's group, and about how many

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,25 @@ func TestAStandbyIsLost(t *testing.T) {
 	}
 	again := owner.submit(t, owner.job(t, "exit=0"))
 	owner.await(t, again, view.PhaseDone)
+}
+
+// A site that stands by for nobody says so, and the owner's agent shows it.
+func TestWhoDoesNotStandByIsShown(t *testing.T) {
+	t.Parallel()
+	configs := agent.Plans(t, 2)
+	configs[0].Standbys.Count = 1
+	owner := start(t, configs[0])
+	other := start(t, configs[1], owner)
+	owner.awaitPeers(t, 1)
+	var own view.Group
+	agent.Eventually(t, "the refusal is shown", func() bool {
+		own = owner.standing(t, owner.Self())
+		return len(own.Refusals) == 1
+	})
+	if r := own.Refusals[0]; r.Site != other.Self() || own.Wanted != 1 ||
+		!strings.Contains(r.Reason, "this site's owner lets it stand by for nobody") {
+		t.Errorf("%d wanted, %+v", own.Wanted, r)
+	}
 }
 
 // With both standbys lost nothing is promised any more: a submission is refused with the reason,

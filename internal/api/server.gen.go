@@ -95,6 +95,9 @@ type Group = view.Group
 // GroupMember GroupMember is one agent of a group
 type GroupMember = view.GroupMember
 
+// GroupRefusal GroupRefusal says why a site does not stand by, or does so no longer
+type GroupRefusal = view.GroupRefusal
+
 // InputSpec InputSpec is a grid.Input as JSON
 type InputSpec = view.InputSpec
 

@@ -14,6 +14,18 @@ type Group struct {
 	Jobs      int           `json:"jobs"`
 	Open      int           `json:"open"`        // of these, not ended
 	Facts     int64         `json:"facts_bytes"` // what each member keeps
+
+	// Of the own group: how many standbys it is to have, and the sites that have lately said why
+	// they are none.
+	Wanted   int            `json:"wanted,omitempty"`
+	Refusals []GroupRefusal `json:"refusals,omitempty"`
+}
+
+// GroupRefusal says why a site does not stand by, or does so no longer.
+type GroupRefusal struct {
+	Site   grid.SiteID `json:"site"`
+	Name   string      `json:"name,omitempty"`
+	Reason string      `json:"reason"`
 }
 
 // GroupMember is one agent of a group.

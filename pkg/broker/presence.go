@@ -40,6 +40,15 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 	if !m.peers.gone(in) {
 		return
 	}
+	unawait := func(j *job) {
+		if r := j.round(); r != nil {
+			if r.expected[in.Site] && r.explain && !r.isSampled() {
+				m.peers.fellSilent(in.Site)
+			}
+			r.settle(in.Site)
+			m.closeIfComplete(j)
+		}
+	}
 	for _, id := range m.jobs.served() {
 		j := m.jobs.all[id]
 		delete(j.offers, in.Site)
@@ -47,21 +56,10 @@ func (m *Machine) onPeerGone(in step.PeerGone) {
 		if in.Refusing {
 			m.siteRefuses(j, in.Site)
 		}
-		m.unawait(j, in.Site)
+		unawait(j)
 	}
 	for _, id := range m.probes.ids() {
-		m.unawait(m.probes[id].job, in.Site)
-	}
-}
-
-// unawait takes a site that is gone from those whose answer is awaited.
-func (m *Machine) unawait(j *job, site grid.SiteID) {
-	if r := j.round(); r != nil {
-		if r.expected[site] && r.explain && !r.isSampled() {
-			m.peers.fellSilent(site)
-		}
-		r.settle(site)
-		m.closeIfComplete(j)
+		unawait(m.probes[id].job)
 	}
 }
 

@@ -133,6 +133,9 @@ func (s *JobState) show(ahead time.Duration) {
 // only the history has are left out.
 func (m *Machine) Jobs() []grid.JobID { return m.jobs.submitted() }
 
+// Open counts the jobs and probes that have not ended.
+func (m *Machine) Open() int { return m.jobs.open() }
+
 // Submitted is when a submission that is here was made.
 func (m *Machine) Submitted(id grid.JobID) (time.Time, bool) {
 	j, known := m.jobs.all[id]

@@ -89,7 +89,7 @@ func TestHowSoonAnotherActs(t *testing.T) {
 			for _, other := range w.others(m) {
 				other.input(func(now time.Time) { other.give(now, Refusing{Member: m.id}) })
 			}
-		}, 300 * time.Millisecond, 0},
+		}, 150 * time.Millisecond, 0},
 		{"orderly leave", func(w *world, m *member) { w.hand(m) }, 100 * time.Millisecond, 0},
 		{
 			"orderly leave, slow disks", func(w *world, m *member) { w.hand(m) },

@@ -21,6 +21,7 @@ type Config struct {
 	ElectionTimeout time.Duration
 	ElectionSpread  time.Duration
 	Heartbeat       time.Duration // of the leader; below ElectionTimeout
+	Rest            time.Duration // between heartbeats while there is nothing to do; 0: as ever
 
 	// A transfer that takes longer than TransferTimeout has failed. A leader that no majority
 	// answers for ResignAfter gives its lead up.
@@ -56,7 +57,7 @@ type safeguards struct {
 func Default(id MemberID) Config {
 	return Config{
 		ID: id, ElectionTimeout: time.Second, ElectionSpread: 300 * time.Millisecond,
-		Heartbeat: 200 * time.Millisecond, TransferTimeout: 2 * time.Second,
+		Heartbeat: 200 * time.Millisecond, Rest: 2 * time.Second, TransferTimeout: 2 * time.Second,
 		ResignAfter: 3 * time.Second, SnapshotTimeout: 30 * time.Second,
 		MaxWaitingBytes: 8 << 20, MaxWaiting: time.Second,
 		BatchBytes: 256 << 10, KeepBytes: 8 << 20, MaxMessage: 96 << 20,
@@ -75,6 +76,7 @@ func (c Config) Validate() error {
 	want(c.Heartbeat > 0 && c.Heartbeat < c.ElectionTimeout,
 		"heartbeat: want more than 0 and less than the election timeout")
 	want(c.ElectionSpread > 0, "election spread: want more than 0")
+	want(c.Rest >= 0, "rest: want at least 0")
 	want(c.TransferTimeout > 0, "transfer timeout: want more than 0")
 	want(c.ResignAfter > c.ElectionTimeout, "resign after: want more than the election timeout")
 	want(c.SnapshotTimeout > 0, "snapshot timeout: want more than 0")

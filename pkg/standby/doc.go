@@ -40,6 +40,7 @@
 //	lead.go      rules 3 and 7: a machine boots, and is thrown away
 //	gate.go      rules 2 and 6: effects wait until they are committed, answers until confirmed
 //	hold.go      rule 2: inputs wait when too much is not committed
+//	rest.go      heartbeats are rare while there is nothing to do
 //	transfer.go  rule 14: the lead is handed over
 //	change.go    rule 13: members are replaced
 //	register.go  rules 10 and 11: whom a site heeds, and to whom it answers; no part of a Group

@@ -53,6 +53,7 @@ func (g *Group) onStepped(in Stepped) {
 		switch e := e.(type) {
 		case step.Persist:
 			g.gate.open = append(g.gate.open, e.Fact)
+			g.stir()
 			g.gate.size += sizeOf([]step.Fact{e.Fact})
 		case step.SetTimer, step.StopTimer:
 			now = append(now, e) // they matter to the machine alone

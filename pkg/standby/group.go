@@ -101,6 +101,9 @@ func (g *Group) take(in Input) {
 		g.onTransfer(in)
 	case Change:
 		g.onChange(in)
+		g.stir()
+	case Rest:
+		g.onRest(in)
 	}
 }
 
@@ -114,8 +117,9 @@ func (g *Group) onReceived(in Received) {
 		return
 	}
 	if isOfLeader(m) && m.GetTerm() >= g.term() {
-		g.votes.heard(in.From, g.now)
-		g.votes.campaign = g.now.Add(g.votes.patience)
+		until := g.now.Add(g.announced(m))
+		g.votes.heard(in.From, until)
+		g.votes.campaign = until.Add(g.votes.patience)
 	}
 	if isAnswer(m) && m.GetTerm() == g.term() {
 		g.lead.answered(in.From, g.now)
@@ -129,7 +133,7 @@ func (g *Group) onReceived(in Received) {
 func (g *Group) onWoken() {
 	g.wake = time.Time{}
 	if g.isLeader() && !g.now.Before(g.lead.beat) {
-		g.lead.beat = g.now.Add(g.cfg.Heartbeat)
+		g.lead.beat = g.nextBeat()
 		g.node.Tick()
 		g.resign()
 		g.sendTablesAnew()

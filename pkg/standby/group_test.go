@@ -236,6 +236,7 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		"member ID:":       func(c *Config) { c.ID = ^MemberID(0) },
 		"heartbeat":        func(c *Config) { c.Heartbeat = c.ElectionTimeout },
 		"heartbeat:":       func(c *Config) { c.Heartbeat = 0 },
+		"rest":             func(c *Config) { c.Rest = -1 },
 		"election spread":  func(c *Config) { c.ElectionSpread = 0 },
 		"transfer timeout": func(c *Config) { c.TransferTimeout = 0 },
 		"resign after":     func(c *Config) { c.ResignAfter = c.ElectionTimeout },

@@ -45,7 +45,12 @@ type Transfer struct{ To MemberID }
 // is asked again after every Boot, until Group.Members has them.
 type Change struct{ Voters []MemberID }
 
+// Rest says whether the machine here has nothing to do, no job above all: then the leader and its
+// followers look for each other less often, see rest.go. It counts until the machine goes.
+type Rest struct{ On bool }
+
 func (Change) input()      {}
+func (Rest) input()        {}
 func (Woken) input()       {}
 func (Received) input()    {}
 func (Saved) input()       {}

@@ -75,6 +75,16 @@ func newJobs(rules jobRules, term uint64, facts []byte) *jobs {
 	return j
 }
 
+// idle reports whether all tasks have ended.
+func (j *jobs) idle() bool {
+	for _, r := range j.rows {
+		if !r.Done {
+			return false
+		}
+	}
+	return true
+}
+
 // what can happen to it.
 type (
 	booted    struct{}

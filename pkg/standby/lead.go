@@ -24,6 +24,8 @@ type lead struct {
 	tables  map[MemberID]time.Time // when a member was last known to take a table
 	met     time.Time              // when a majority last answered
 	beats   int                    // heartbeats since then
+	idle    bool                   // the machine has nothing to do
+	calm    int                    // heartbeats in a row that found nothing to do
 	rebuild bool                   // raft is to be made anew as soon as its wishes are carried out
 }
 
@@ -60,7 +62,7 @@ func (g *Group) watch() {
 		g.postpone()
 		return
 	}
-	g.lead.beat = g.now.Add(g.cfg.Heartbeat)
+	g.lead.beat, g.lead.idle, g.lead.calm = g.now.Add(g.cfg.Heartbeat), false, 0
 	g.lead.met, g.lead.beats = g.now, 0
 	g.lead.contact, g.lead.tables = map[MemberID]time.Time{}, map[MemberID]time.Time{}
 	g.lead.sent = map[MemberID]time.Time{}

@@ -234,6 +234,9 @@ func (m *member) toMachine(now time.Time, in any) {
 		m.held = append(m.held, in)
 	default:
 		m.give(now, Stepped{Term: m.term, Effects: m.machine.step(now, in)})
+		if m.world.rests && m.machine != nil {
+			m.give(now, Rest{On: m.machine.idle()})
+		}
 	}
 }
 

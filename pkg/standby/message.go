@@ -97,6 +97,9 @@ func isForced(m *pb.Message) bool { return bytes.Equal(m.GetContext(), []byte(tr
 
 // send emits a message of raft to another member.
 func (g *Group) send(m *pb.Message) {
+	if m.GetType() == pb.MsgHeartbeat {
+		g.announceRest(m)
+	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("encode message to member %d: %v", m.GetTo(), err))

@@ -32,6 +32,7 @@ func drawn(seed uint64) *world {
 	w.user.tasks = 1 + w.rng.IntN(6)
 	w.loss = []float64{0, 0, .02, .1}[w.rng.IntN(4)]
 	w.jobs.rivals = w.rng.IntN(4) == 0
+	w.rests = w.rng.IntN(2) == 0
 	w.cfg.KeepBytes = []int{0, 2000, 1 << 20}[w.rng.IntN(3)] // members behind are sent tables
 	for _, h := range w.hosts {
 		h.rate = .95 + .1*w.rng.Float64()

@@ -29,7 +29,7 @@ func (v *votes) heard(leader MemberID, at time.Time) { v.leader, v.at = leader, 
 func (g *Group) onRefusing(in Refusing) {
 	v := &g.votes
 	if v.leader == in.Member && !v.at.IsZero() && !g.isLeader() {
-		v.at, v.campaign = time.Time{}, g.now.Add(v.patience-g.cfg.ElectionTimeout)
+		v.at, v.campaign = time.Time{}, g.now.Add(g.spread(in.Member))
 	}
 }
 
@@ -49,14 +49,17 @@ func (g *Group) withholds() bool {
 // postpone draws anew how long this member waits for a leader, from now.
 func (g *Group) postpone() {
 	g.votes.drawn++
-	g.votes.patience = g.cfg.ElectionTimeout + g.spread()
+	g.votes.patience = g.cfg.ElectionTimeout + g.spread(0)
 	g.votes.campaign = g.now.Add(g.votes.patience)
 }
 
 // spread parts the campaigns of members that lost their leader together, which would else take
-// each other's votes. Each has a slot of its own, of which the first half is drawn from.
-func (g *Group) spread() time.Duration {
-	voters := g.stored.Conf.Voters
+// each other's votes. Each has a slot of its own, of which the first half is drawn from. A leader
+// that is known to be dead has none.
+func (g *Group) spread(dead MemberID) time.Duration {
+	voters := slices.DeleteFunc(slices.Clone(g.stored.Conf.Voters), func(id MemberID) bool {
+		return id == dead
+	})
 	slot := g.cfg.ElectionSpread / time.Duration(len(voters)+1)
 	place := len(voters)
 	if i := slices.Index(voters, g.cfg.ID); i >= 0 {

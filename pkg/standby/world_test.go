@@ -33,6 +33,7 @@ type world struct {
 
 	cfg    Config   // of every member, but for its ID and seed
 	jobs   jobRules // of the machine
+	rests  bool     // drivers tell members when their machine is idle
 	off    worldOff
 	oracle oracle
 	trace  uint64 // a hash of all that happened

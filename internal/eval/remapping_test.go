@@ -264,7 +264,7 @@ func TestSweepOfRemapping(t *testing.T) {
 		Source:   Source{Name: "small", Text: smallRemapping},
 		Settings: []scenario.Setting{key}, First: 1, Seeds: 2, Only: []string{"ours-0.8", "end"},
 	}
-	if err := s.Prepare(); err != nil || !slices.Equal(s.Measures(), scenario.RemappingMeasures()) {
+	if err = s.Prepare(); err != nil || !slices.Equal(s.Measures(), scenario.RemappingMeasures()) {
 		t.Fatalf("%v, %v", err, s.Measures())
 	}
 	r, err := s.Run(t.Context())

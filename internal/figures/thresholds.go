@@ -16,22 +16,22 @@ import (
 // termination-references.svg the first of them beside the rules that have none, dashed. With the
 // lengths of the intervals in interval-length.svg these are figures 8 to 12 of the VRM paper.
 func (a Album) Thresholds(r eval.CompareResult) error {
-	if a.Empty() {
-		return nil
-	}
-	var curves, levels [][]eval.RuleOf
+	var several, levels [][]eval.RuleOf
 	lines, _ := linesOf(r.Rules)
 	for _, line := range lines {
 		if len(line) > 1 {
-			curves = append(curves, line)
+			several = append(several, line)
 		} else {
 			levels = append(levels, line)
 		}
 	}
+	if a.Empty() || len(several) == 0 {
+		return nil
+	}
 	for _, measure := range r.Measures {
-		err := a.overThresholds(r, measure, measure+"-eta", curves)
-		if err == nil && len(levels) > 0 && len(curves) > 0 {
-			beside := slices.Concat(curves[:1], levels)
+		err := a.overThresholds(r, measure, measure+"-eta", several)
+		if err == nil && len(levels) > 0 {
+			beside := slices.Concat(several[:1], levels)
 			err = a.overThresholds(r, measure, measure+"-references", beside)
 		}
 		if err != nil {
@@ -51,10 +51,18 @@ func (a Album) overThresholds(
 		one := newPlot(in)
 		one.X.Label.Text, one.Y.Label.Text = "threshold eta", measureLabel(measure)
 		one.Add(horizontals())
+		c := curves{result: r, lines: lines, in: in, measure: measure}
 		// The first line is drawn last, so that none hides it.
-		for number, rules := range slices.Backward(lines) {
-			err := addRules(one, legendAt(), r, lines, at{number, in, measure}, rules)
-			if err != nil {
+		for number := range slices.Backward(lines) {
+			if err := c.add(one, legendAt(), number); err != nil {
+				return err
+			}
+		}
+		for number := range lines {
+			if i > 0 {
+				break // one legend is enough
+			}
+			if err := c.add(newPlot(""), p.legend, number); err != nil {
 				return err
 			}
 		}
@@ -62,15 +70,6 @@ func (a Album) overThresholds(
 			one.Y.Min, one.Y.Max = one.Y.Min-.5, one.Y.Max+.5
 		}
 		p.plots = append(p.plots, one)
-		for number, rules := range lines {
-			if i > 0 {
-				break // one legend is enough
-			}
-			err := addRules(newPlot(""), p.legend, r, lines, at{number, in, measure}, rules)
-			if err != nil {
-				return err
-			}
-		}
 	}
 	return a.save(file, p.figure())
 }
@@ -83,28 +82,27 @@ func casePanels(r eval.CompareResult) panels {
 	}
 }
 
-// at says which line is drawn, in which case, and what of it.
-type at struct {
-	number      int
+// curves are the lines of an experiment, by one measure in one case.
+type curves struct {
+	result      eval.CompareResult
+	lines       [][]eval.RuleOf
 	in, measure string
 }
 
-// addRules adds the rules of a line: a curve, or a level if it has one rule without a threshold.
-func addRules(
-	p *plot.Plot, legend *plot.Legend, r eval.CompareResult, lines [][]eval.RuleOf, where at,
-	rules []eval.RuleOf,
-) error {
-	s := series{name: rules[0].Line, number: where.number}
+// add draws a line: a curve, or a level if it has one rule alone.
+func (c curves) add(p *plot.Plot, legend *plot.Legend, number int) error {
+	rules := c.lines[number]
+	s := series{name: rules[0].Line, number: number}
 	var shares []float64
 	for _, rule := range rules {
 		shares = append(shares, rule.Share)
-		s.values = append(s.values, known(r.Strategies[rule.Name+"@"+where.in], where.measure))
+		s.values = append(s.values, known(c.result.Strategies[rule.Name+"@"+c.in], c.measure))
 	}
 	if len(rules) > 1 {
 		return addSeries(p, legend, s, shares)
 	}
 	if s.values[0] != nil {
-		addLevel(p, legend, s, s.values[0].Mean, extent(lines))
+		addLevel(p, legend, s, s.values[0].Mean, extent(c.lines))
 	}
 	return nil
 }

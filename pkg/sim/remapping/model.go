@@ -48,10 +48,7 @@ func (m Model) Validate() error {
 				argument.ErrInvalid, mostSlots, nodes)
 		}
 	}
-	good := len(m.Nodes) > 0 && m.Slots > 0 && m.Slots <= mostSlots && m.Load > 0 &&
-		m.Lead > 0 && m.Lead <= mostSlots && m.Shortest > 0 && m.Shortest <= m.Longest &&
-		m.Longest <= mostSlots && m.Widest >= 1 && m.Widest <= 20 && m.Down > 0 && m.Down < m.Every
-	if !good {
+	if len(m.Nodes) == 0 || !m.within() {
 		return fmt.Errorf("%w: model of reservations: want all above 0, at most %d slots, and a "+
 			"failure shorter than the time between two, have %+v",
 			argument.ErrInvalid, mostSlots, m)
@@ -67,6 +64,13 @@ func (m Model) Validate() error {
 			argument.ErrInvalid, mostCells, cells)
 	}
 	return nil
+}
+
+// within reports whether each number is within its range.
+func (m Model) within() bool {
+	requests := m.Load > 0 && m.Lead > 0 && m.Lead <= mostSlots && m.Shortest > 0 &&
+		m.Shortest <= m.Longest && m.Longest <= mostSlots && m.Widest >= 1 && m.Widest <= 20
+	return requests && m.Slots > 0 && m.Slots <= mostSlots && m.Down > 0 && m.Down < m.Every
 }
 
 // total is the number of all nodes.

@@ -220,6 +220,7 @@ func TestBlocksOfVRMAgree(t *testing.T) {
 			means, near = means+b.Means, near+b.Close
 		}
 	}
+	t.Logf("%d of %d means agree", near, means)
 	if part := float64(near) / float64(means); means < 500 || part < .90 || part > .99 {
 		t.Errorf("%d of %d means agree: %.3f, where chance leaves .95", near, means, part)
 	}

@@ -304,7 +304,8 @@ func TestKindsThatAreLess(t *testing.T) {
 	empty := t.TempDir()
 	a, none, one := Album{SVG: empty}, Album{}, ruled()
 	one.Rules = one.Rules[:2]
-	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), a.Thresholds(one), none.Map(r), none.Intervals(ruled()),
+	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), a.Thresholds(one),
+		none.Map(r), none.Intervals(ruled()),
 		none.Settings(settled(), []string{"failed"}), none.Odds(eval.Odds{}, eval.OddsResult{}),
 		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}), none.Profile(eval.Profile{}),
 		none.Thresholds(remapped()))

@@ -53,6 +53,9 @@ func declaredRooms() map[string]room {
 		},
 		"pkg/sim/baseline": {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
 		"pkg/sim/failing":  {level: 4, imports: "argument avail ckpt fault grid workload"},
+		"pkg/sim/remapping": {
+			level: 4, imports: "argument workload", tests: "papers/remap",
+		},
 
 		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/metrics":    {level: 1, imports: "argument"},
@@ -122,7 +125,7 @@ func declaredRooms() map[string]room {
 		"internal/api/apitest": {imports: "grid view api"},
 		"internal/eval": {
 			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +
-				"sim/baseline sim/failing site step workload",
+				"sim/baseline sim/failing sim/remapping site step workload",
 		},
 		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},

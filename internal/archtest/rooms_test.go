@@ -53,6 +53,9 @@ func declaredRooms() map[string]room {
 		},
 		"pkg/sim/baseline": {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
 		"pkg/sim/failing":  {level: 4, imports: "argument avail ckpt fault grid workload"},
+		"pkg/sim/remapping": {
+			level: 4, imports: "argument workload", tests: "papers/remap",
+		},
 
 		// What the papers say and no program uses. Other rooms may not import these.
 		"pkg/papers/metrics":    {level: 1, imports: "argument"},
@@ -77,6 +80,7 @@ func declaredRooms() map[string]room {
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
+		"internal/suspend":       {tests: "suspend/*"},
 		"internal/member":        {imports: "grid protocol durable"},
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail durable"},
@@ -121,7 +125,7 @@ func declaredRooms() map[string]room {
 		"internal/api/apitest": {imports: "grid view api"},
 		"internal/eval": {
 			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +
-				"sim/baseline sim/failing site step workload",
+				"sim/baseline sim/failing sim/remapping site step workload",
 		},
 		"internal/figures":  {imports: "eval metrics", tests: "scenario"},
 		"internal/archtest": {},
@@ -134,7 +138,8 @@ func declaredRooms() map[string]room {
 		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs view", tests: "*",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend view",
+			tests: "*",
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile config view", tests: "*"},
 		"e2e":         {tests: "*"},
@@ -191,7 +196,10 @@ func testLibraries() []string {
 // testRooms are tests that other packages run: the conformance suite of adapters, the
 // scripts of the commands, and power failures.
 func testRooms() []string {
-	return []string{"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut"}
+	return []string{
+		"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut",
+		"internal/suspend/suspendtest",
+	}
 }
 
 // exampleOf is the example that a package belongs to, "examples/quickstart" for

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/suspend/suspendtest"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -232,6 +233,47 @@ func TestAnAgentThatStopsHandsOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An owner's machine falls asleep with a job under way, as when a lid is closed: another agent acts
+// before it sleeps, and the owner's when it is awake again.
+func TestAMachineFallsAsleep(t *testing.T) {
+	bus := suspendtest.Start(t)
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.Address)
+	g := newGroup(t)
+	id := g.begin(t, nil, "ticks=100000")
+	g.awaitPhase(t, id, view.PhaseRunning)
+	before := g.tasks(t, id)[0]
+	eventually(t, patience, "all agents keep the machine awake until they are told", func() bool {
+		return bus.Locks() == len(g.sites)
+	})
+	began := time.Now()
+	bus.Sleep(t)
+	acting, took := g.awaitSuccessor(t, began)
+	if took > busyFactor*handsWithin {
+		t.Errorf("another agent acts after %s", took)
+	}
+	if err := g.owner.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	other := acting.begin(t, g.mesh, "ticks=40") // takes four seconds
+	eventually(t, patience, "another submitter's job is done meanwhile", func() bool {
+		job, err := acting.client.Job(t.Context(), other)
+		return err == nil && job.Status.Phase == view.PhaseDone
+	})
+	for _, s := range g.standbys { // as after a lead that was offered to a machine that sleeps
+		if again := s.actsSince(t, began.Add(took+time.Millisecond)); !again.IsZero() {
+			t.Errorf("%s acts %s after another did", s.name, again.Sub(began.Add(took)))
+		}
+	}
+	if err := g.owner.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	bus.Wake(t)
+	g.awaitGroup(t)
+	g.wantUndisturbed(t, id, before)
+	g.submit(t, "cancel", string(id)).want(t, 0)
+	g.audit(t)
 }
 
 // A site dies together with the submitter's agent, as in a room that loses its power. Who acts

@@ -29,7 +29,12 @@ func printClaims(out io.Writer, claims []eval.ClaimResult) error {
 			bounds = fmt.Sprintf("at most %.4g", c.To)
 		}
 		what, found := c.Ratio+" of "+c.Measure, fmt.Sprintf("%.3f ±%.3f", c.Mean, c.CI95)
-		if c.Kind != "" {
+		switch c.Kind {
+		case "":
+		case "lowest":
+			what = fmt.Sprintf("eta at which %s of %s is lowest", c.Measure, c.Ratio)
+			found = fmt.Sprintf("%.4g of %d", c.Mean, c.Cells)
+		default:
 			what = fmt.Sprintf("%s %s in %s, part of cells", c.Kind, c.Measure,
 				strings.Replace(c.Ratio, "/", " than in ", 1))
 			found = fmt.Sprintf("%.0f of %d", c.Mean*float64(c.Cells), c.Cells)

@@ -45,7 +45,14 @@ sites are up and down. The results of a strategy in one are STRATEGY@SETTING.
 Experiments about resources that fail (ckpt) measure waste, which is time on
 resources that was no work, and completion, in seconds; the part of jobs that met
 their deadlines; checkpoints and failures for each job. Where a strategy has
-several intervals, others are compared with the best of them.`
+several intervals, others are compared with the best of them.
+
+Experiments about reservations on machines that fail (vrm) measure which part of
+the jobs that a failure hit it cost (termination), and how many (terminated,
+saved); which part of the requests got nothing (blocking); how many jobs were
+moved for nothing (overhead) and were done (completed). Their JSON has the curve
+of the first strategy with several thresholds: .curves[CASE][ETA]. --svg DIR
+draws figures 8 to 12 of the VRM paper.`
 
 const runExamples = `  gridsim list                                  what there is
   gridsim list thesis-1 > mine.txt              take one as a pattern
@@ -93,7 +100,7 @@ func (r *runner) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if compare.Experiment.Failing != nil && r.results != "" {
+	if compare.Experiment.InCases() && r.results != "" {
 		return usageError("--out: %s has no sites that hold jobs, only cases to compare", name)
 	}
 	if err = r.figures.Open(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/eval"
-	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/metrics"
 )
 
@@ -31,7 +30,8 @@ the same seeds. --svg DIR draws each measure over the first key that is varied.`
 const sweepExamples = `  gridsim sweep thesis-1 --set jobs.load=.5,.6,.7,.8 --only BACKFILL,MRS
   gridsim sweep thesis-1 --set grid.ways=turns,fair,apart --set jobs.data=4MiB,36MiB,300MiB
   gridsim sweep mine.txt --set strategy:MRS.grain=1,2,4 --of wait,messages --svg figures
-  gridsim sweep mesh-burst --set 'strategy:*.ttl=1s,3s' --of completion --svg figures`
+  gridsim sweep mesh-burst --set 'strategy:*.ttl=1s,3s' --of completion --svg figures
+  gridsim sweep vrm --set requests.load=.5,1,2 --only A-optimal,ours-0.775 --seeds 20`
 
 // sweeper is the command sweep.
 type sweeper struct {
@@ -63,10 +63,6 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 	if err := s.output.check(); err != nil {
 		return err
 	}
-	measures, err := chosenMeasures(s.of)
-	if err != nil {
-		return err
-	}
 	source, settings, err := s.source(name)
 	if err != nil {
 		return err
@@ -76,6 +72,10 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 		Workers: s.workers,
 	}
 	if err = sweep.Prepare(); err != nil {
+		return err
+	}
+	measures, err := chosenMeasures(sweep.Measures(), s.of)
+	if err != nil {
 		return err
 	}
 	if err = s.figures.Open(); err != nil {
@@ -102,9 +102,8 @@ func (s *sweeper) run(cmd *cobra.Command, name string) error {
 	})
 }
 
-// chosenMeasures are those that were asked for, in their usual order; none asked for: all.
-func chosenMeasures(of []string) ([]string, error) {
-	all := scenario.ExperimentMeasures()
+// chosenMeasures are those of all that were asked for, in their order; none asked for: all.
+func chosenMeasures(all, of []string) ([]string, error) {
 	for _, name := range of {
 		if !slices.Contains(all, name) {
 			return nil, usageError("--of: no measure is called %q: want one of %s", name,
@@ -160,8 +159,10 @@ func printSweepTable(out io.Writer, r eval.SweepResult, measures []string) error
 		first.First)
 	names := first.Names
 	var ratios []string
-	for _, name := range names[1:] {
-		ratios = append(ratios, name+"/"+names[0])
+	for _, name := range names {
+		if beside := first.Beside(name); name != beside {
+			ratios = append(ratios, name+"/"+beside)
+		}
 	}
 	for _, measure := range measures {
 		fmt.Fprintf(out, "\n%s\n", measure)

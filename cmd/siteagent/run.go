@@ -31,6 +31,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/suspend"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -96,9 +97,18 @@ func run(ctx context.Context, s *settings) error {
 	group.Go(func() error { defer end(); return server.Serve(life) })
 	group.Go(func() error { defer end(); return a.Run(life) })
 	group.Go(func() error { hang.obey(life, s, end); return nil })
+	group.Go(func() error { handOverBeforeSleep(life, a, log); return nil })
 	err = errors.Join(group.Wait(), a.Close())
 	log.Info("the site is down")
 	return err
+}
+
+// handOverBeforeSleep lets others go on with the owner's jobs when the machine is about to sleep, as
+// when a lid is closed.
+func handOverBeforeSleep(ctx context.Context, a *agent.Agent, log *slog.Logger) {
+	if err := suspend.Watch(ctx, a.HandOver); err != nil {
+		log.Debug("nobody tells when this machine is about to sleep", "error", err)
+	}
 }
 
 // gcPercent lets the agent's memory grow by half of what is in use before it is looked through,

@@ -248,7 +248,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		defer end()
 		select {
 		case <-ctx.Done():
-			a.handOver() //nolint:contextcheck // the caller's has ended
+			a.HandOver() //nolint:contextcheck // the caller's has ended
 		case <-a.ctx.Done():
 		case <-live.Done(): // a loop has failed
 		}

@@ -19,6 +19,9 @@ const (
 	handOverWithin  = 1500 * time.Millisecond // an agent that stops waits so long for a successor
 	returnAgain     = 30 * time.Second        // the lead is offered to its owner again
 	returnAfter     = time.Second             // an owner is back when it was seen for so long
+	// An owner whose machine has just fallen asleep is still connected. One that is awake has
+	// answered a heartbeat within this time.
+	awake = 600 * time.Millisecond
 )
 
 // look does what a group does with each tick.
@@ -92,11 +95,20 @@ func (g *group) giveBack() {
 		g.newsAt = now
 		g.tellNews(g.owner)
 	}
-	waits := now.Sub(g.ownerSince) < returnAfter || now.Sub(g.returnedAt) < returnAgain
-	if id := g.memberOf(g.owner); id != 0 && !waits && g.member.CanLead(id) && g.content.given(g) {
+	id := g.memberOf(g.owner)
+	back := mayReturn(now, g.ownerSince, g.returnedAt, g.member.Heard(id), g.idle)
+	if id != 0 && back && g.member.CanLead(id) && g.content.given(g) {
 		g.returnedAt = now
 		g.step(standby.Transfer{To: id})
 	}
+}
+
+// mayReturn reports whether an owner may have the lead back: it has been there for a moment, was
+// not offered it just before, and is awake. A group that rests hears nobody for longer, and there
+// is nothing to lose.
+func mayReturn(now, since, offered, heard time.Time, rests bool) bool {
+	return now.Sub(since) >= returnAfter && now.Sub(offered) >= returnAgain &&
+		(rests || now.Sub(heard) <= awake)
 }
 
 // memberOf is the voter at a site, 0 if there is none.
@@ -132,9 +144,9 @@ func (g *group) onSeen(site grid.SiteID) {
 	}
 }
 
-// handOver lets others act for the owners for whom this agent does, and waits for that: an agent
-// that stops in order leaves no gap.
-func (a *Agent) handOver() {
+// HandOver lets others act for the owners for whom this agent does, and waits for that: an agent
+// that stops in order, or whose machine is about to sleep, leaves no gap.
+func (a *Agent) HandOver() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), handOverWithin)
 	defer cancel()
 	for _, g := range a.groups.list() {
@@ -153,6 +165,7 @@ func (a *Agent) handOver() {
 
 // transferAway begins to hand the lead to the voter that was heard last.
 func (g *group) transferAway() {
+	g.leaving = false
 	if !g.acts() || g.alone() {
 		return
 	}

@@ -50,7 +50,7 @@ func (a *Agent) endWhenIdle() {
 			idleSince = time.Now()
 		}
 		if running == 0 && (kept == 0 || time.Since(idleSince) > ackPatience) {
-			a.handOver()
+			a.HandOver()
 			a.leave(errStopped)
 			return
 		}

@@ -9,19 +9,25 @@ import (
 )
 
 // RuleOf says which line of an experiment a strategy of a result is from: strategies of one line
-// differ in their interval.
+// differ in their interval, or in their threshold.
 type RuleOf struct {
 	Name, Line string
 	Interval   time.Duration // 0: it has none
+	Share      float64       // the threshold eta; below 0: it has none
 }
 
+// noShare is the threshold of a rule that has none.
+const noShare = -1
+
+// point is the interval in seconds, or the threshold: rules of two lines are compared at the same.
+func (r RuleOf) point() float64 { return max(r.Interval.Seconds(), r.Share) }
+
 // rulesOf lists the strategies that were played, in their order.
-func (f *failingResults) rulesOf() []RuleOf {
+func (f *caseResults) rulesOf() []RuleOf {
 	var rules []RuleOf
 	for _, c := range f.cells {
-		rule := RuleOf{Name: c.rule.Name, Line: c.rule.Line, Interval: c.rule.Interval}
-		if !slices.Contains(rules, rule) {
-			rules = append(rules, rule)
+		if !slices.Contains(rules, c.rule) {
+			rules = append(rules, c.rule)
 		}
 	}
 	return rules

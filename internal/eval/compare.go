@@ -46,6 +46,10 @@ type CompareResult struct {
 	// Rules and Differ say more of the strategies in cases, and of the settings.
 	Rules  []RuleOf    `json:"-"`
 	Differ []SettingOf `json:"-"`
+	// Curves has, for each case, the measures of the first strategy that has several thresholds, by
+	// threshold: "0.775". Lengths are beside them; see LengthsOf.
+	Curves  map[string]map[string]map[string]metrics.Interval `json:"curves,omitempty"`
+	Lengths []LengthsOf                                       `json:"-"`
 }
 
 // ClaimResult says whether an expectation came true.
@@ -57,7 +61,8 @@ type ClaimResult struct {
 	To      float64 `json:"to"`
 	Paper   float64 `json:"paper,omitempty"`
 	// Kind is "more" or "less" where not the ratio is meant but the part of Cells in which it is
-	// above 1, or below. Those in which it is 1 do not count.
+	// above 1, or below. Those in which it is 1 do not count. It is "lowest" where the threshold is
+	// meant, of as many as there are Cells, at which the measure is lowest.
 	Kind  string `json:"kind,omitempty"`
 	Cells int    `json:"cells,omitempty"`
 	metrics.Interval
@@ -66,7 +71,7 @@ type ClaimResult struct {
 
 // Runs counts the runs that Run plays.
 func (c *Compare) Runs() int {
-	if c.Experiment.Failing != nil {
+	if c.Experiment.InCases() {
 		return c.seeds() * len(c.cells())
 	}
 	return c.seeds() * len(c.strategies())
@@ -108,8 +113,8 @@ func (c *Compare) Run(ctx context.Context) (CompareResult, error) {
 
 // prepare tells what is asked for wrongly, and reads what the runs need.
 func (c *Compare) prepare() error {
-	if c.Experiment.Failing != nil {
-		return c.prepareFailing()
+	if c.Experiment.InCases() {
+		return c.prepareCases()
 	}
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(c.Experiment.Strategies, func(s scenario.Strategy) bool {
@@ -125,7 +130,7 @@ func (c *Compare) prepare() error {
 
 // play plays the run of a number: of a seed, then of a strategy.
 func (c *Compare) play(ctx context.Context, number int) (map[string]float64, error) {
-	if c.Experiment.Failing != nil {
+	if c.Experiment.InCases() {
 		return c.playCell(number)
 	}
 	strategies := c.strategies()
@@ -201,8 +206,8 @@ func place(
 
 // result compares the measures of all runs, which are in their order.
 func (c *Compare) result(all []map[string]float64) CompareResult {
-	if c.Experiment.Failing != nil {
-		f := failingResults{compare: c, cells: c.cells(), all: all}
+	if c.Experiment.InCases() {
+		f := caseResults{compare: c, cells: c.cells(), all: all}
 		return f.result()
 	}
 	strategies := c.strategies()

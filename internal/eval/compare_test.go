@@ -213,6 +213,9 @@ func TestBuiltInExperiments(t *testing.T) {
 		if e.Failing != nil {
 			claims += len(e.Failing.Claims)
 		}
+		if e.Remapping != nil {
+			claims += len(e.Remapping.Claims)
+		}
 		if err != nil || b.Title == "" || strings.Contains(b.Title, "#") || claims == 0 {
 			t.Errorf("%s: %q, %v", b.Name, b.Title, err)
 		}
@@ -222,7 +225,7 @@ func TestBuiltInExperiments(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"sites n=3\nrun for=1m\n": "it has no line that begins with grid or resources",
+		"sites n=3\nrun for=1m\n": "it has no line that begins with grid, resources or machines",
 		"grid n=x\n":              "line 1: grid n=x: want a whole number",
 	} {
 		file := filepath.Join(dir, "mine.txt")

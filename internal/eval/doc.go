@@ -4,7 +4,9 @@
 //
 //	compare.go      strategies of placing jobs, compared over seeds
 //	blocks.go       ... and over a second block of seeds
-//	failing.go      rules for checkpoints, compared on resources that fail
+//	cases.go        strategies in cases that have nothing to place
+//	failing.go      ... rules for checkpoints, on resources that fail
+//	remapping.go    ... rules for reservations, on machines that fail
 //	profile.go      how wide and long the jobs of a log are, and when they come
 //	odds.go         how likely a job succeeds by copies, predictions and tries
 //	checkpoints.go  what each rule for checkpoints makes of one task

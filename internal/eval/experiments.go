@@ -81,7 +81,8 @@ func OpenExperiment(name string) (Source, error) {
 	}
 	if !scenario.IsExperiment(string(file)) {
 		return Source{}, fmt.Errorf("%w: %s is no experiment: it has no line that "+
-			"begins with grid or resources (gridsim play shows a single story)", ErrUsage, name)
+			"begins with grid, resources or machines (gridsim play shows a single story)",
+			ErrUsage, name)
 	}
 	return Source{Name: name, Text: string(file), Dir: filepath.Dir(name)}, nil
 }

@@ -124,9 +124,9 @@ func TestWhatDiffers(t *testing.T) {
 	}
 	r, err := c.Run(t.Context())
 	rules := []RuleOf{
-		{"auto", "auto", 0},
-		{"LFCA-5m", "LFCA", 5 * time.Minute},
-		{"LFCA-20m", "LFCA", 20 * time.Minute},
+		{"auto", "auto", 0, noShare},
+		{"LFCA-5m", "LFCA", 5 * time.Minute, noShare},
+		{"LFCA-20m", "LFCA", 20 * time.Minute, noShare},
 	}
 	if diff := cmp.Diff(rules, r.Rules); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 )
@@ -127,6 +128,38 @@ func (s *Sweep) Runs() int {
 	return runs
 }
 
+// Measures are those of the experiment, in the order of its tables. Prepare comes first.
+func (s *Sweep) Measures() []string {
+	if c := s.compares[0]; c.Experiment.InCases() {
+		measures, _ := c.measuresInCases()
+		return measures
+	}
+	return scenario.ExperimentMeasures()
+}
+
+// namesInCases are the names of all strategies in all cases.
+func namesInCases(r CompareResult) []string {
+	var names []string
+	for _, in := range r.Cases {
+		for _, name := range r.Names {
+			names = append(names, inCase(name, in))
+		}
+	}
+	return names
+}
+
+// Beside is the strategy that another one is compared with: the first one, of its case if there
+// are cases.
+func (p SweepPoint) Beside(name string) string {
+	at := strings.LastIndex(name, "@")
+	if len(p.Cases) == 0 || at < 0 {
+		return p.Names[0]
+	}
+	return p.Names[slices.IndexFunc(p.Names, func(o string) bool {
+		return strings.HasSuffix(o, name[at:])
+	})]
+}
+
 // Run plays all combinations. Prepare comes first.
 func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
 	results, err := runAll(ctx, s.compares, s.Workers, s.Progress)
@@ -134,7 +167,9 @@ func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
 		return SweepResult{}, err
 	}
 	for i, r := range results {
-		s.points[i].CompareResult = r
+		if s.points[i].CompareResult = r; len(r.Cases) > 0 {
+			s.points[i].Names = namesInCases(r)
+		}
 	}
 	return SweepResult{Scenario: s.Source.Name, Varied: s.varied(), Points: s.points}, nil
 }

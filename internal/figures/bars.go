@@ -16,13 +16,16 @@ import (
 
 // Compare draws each measure of a run, and its ratios beside the first strategy: wait.svg,
 // wait-ratio.svg and so on. Of an experiment with several cases each has figures of its own:
-// waste-4h.svg; see Intervals and Settings for what else is drawn.
+// waste-4h.svg; see Intervals, Thresholds and Settings for what else is drawn, or instead.
 func (a Album) Compare(r eval.CompareResult, measures []string) error {
 	if a.Empty() {
 		return nil
 	}
 	if len(r.Settings) > 0 {
 		return a.Settings(r, measures)
+	}
+	if len(r.Curves) > 0 {
+		return a.Thresholds(r)
 	}
 	if err := a.Intervals(r); err != nil {
 		return err

@@ -7,6 +7,7 @@
 //	bars.go      the measures of a run, a bar for each strategy
 //	settings.go  ... where sites fail, a plot for each law, bars for each run factor
 //	rules.go     ... of rules for checkpoints, lines over their interval
+//	thresholds.go ... of rules for reservations, lines over their threshold
 //	lines.go     the measures of a sweep over a value that is varied
 //	profile.go   how wide and long the jobs of a log are, and when they come
 //	odds.go      how likely copies, predictions and tries succeed

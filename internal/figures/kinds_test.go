@@ -47,6 +47,38 @@ func ruled() eval.CompareResult {
 	return r
 }
 
+// remapped is a result of rules for reservations in two cases: two curves and two levels, one of
+// which has a threshold alone; one was not measured in one case.
+func remapped() eval.CompareResult {
+	r := eval.CompareResult{
+		Scenario: "made-up", First: 7, Seeds: 2, Cases: []string{"300", "1000"},
+		Measures: []string{"termination"}, Strategies: make(map[string]map[string]metrics.Interval),
+		Curves: map[string]map[string]map[string]metrics.Interval{"300": nil},
+		Lengths: []eval.LengthsOf{
+			{Case: "300", Rule: "paper-0.8", Slots: []int64{9, 8, 7, 1, 1, 12}},
+			{Case: "1000", Rule: "paper-0.8", Slots: []int64{40, 39, 38, 37, 36, 1}},
+		},
+	}
+	for _, line := range []string{"paper", "ours"} {
+		for _, eta := range []float64{.4, .8, 1} {
+			r.Rules = append(r.Rules, eval.RuleOf{
+				Name: fmt.Sprint(line, "-", eta), Line: line, Share: eta,
+			})
+		}
+	}
+	r.Rules = append(r.Rules, eval.RuleOf{Name: "end", Line: "end", Share: -1},
+		eval.RuleOf{Name: "alone", Line: "alone", Share: .5})
+	for i, rule := range r.Rules {
+		for k, in := range r.Cases {
+			r.Strategies[rule.Name+"@"+in] = map[string]metrics.Interval{
+				"termination": {Mean: .5 + .05*float64(i) - .1*float64(k), CI95: .02},
+			}
+		}
+	}
+	delete(r.Strategies, "end@1000")
+	return r
+}
+
 // settled is a result in settings of two laws, two readings and two factors, of which one
 // combination was not played.
 func settled() eval.CompareResult {
@@ -131,7 +163,7 @@ func drawKinds(t *testing.T, a Album) {
 	odds, wrong := tries.WorkOut()
 	err = errors.Join(err, wrong, a.Open(), a.Odds(tries, odds), a.Outages(task, planned),
 		a.Intervals(ruled()), a.Compare(settled(), []string{"failed", "rejected"}), a.Map(mapped()),
-		a.Profile(profiled()))
+		a.Profile(profiled()), a.Compare(remapped(), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +203,9 @@ func TestKindsAreThoseInTestdata(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"checkpoints.svg", "failed-ratio.svg", "failed.svg", "map-A_B.svg", "met-interval.svg",
-		"odds-copies.svg", "odds-once.svg", "odds-tries.svg", "workload.svg",
+		"checkpoints.svg", "failed-ratio.svg", "failed.svg", "interval-length.svg",
+		"map-A_B.svg", "met-interval.svg", "odds-copies.svg", "odds-once.svg", "odds-tries.svg",
+		"termination-eta.svg", "termination-references.svg", "workload.svg",
 	}
 	if !slices.Equal(names, want) || len(again) != 2*len(want) {
 		t.Errorf("drawn %q, want %q; %d with pixels", names, want, len(again))
@@ -192,6 +225,15 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 		"met-interval.svg": {
 			">4h<", ">a/b<", ">auto<", ">LFCA<", ">MFCA<", ">5 min<", ">160 min<",
 			">made-up, 2 seeds, 95 % intervals<", ">part of jobs that met their deadlines<",
+		},
+		"termination-eta.svg": {
+			">300<", ">1000<", ">paper<", ">ours<", ">threshold eta<", ">termination ratio<",
+			">made-up, 2 seeds, 95 % intervals<",
+		},
+		"termination-references.svg": {">paper<", ">end<", ">alone<"},
+		"interval-length.svg": {
+			">made-up, paper-0.8: the first failure of seed 7<", ">slot of the failure<",
+			">length of the interval (slots)<", ">1000<",
 		},
 		"failed.svg": {
 			">normal, over<", ">weibull, times<", ">run factor 0.01<", ">A<", ">B<",
@@ -219,6 +261,10 @@ func TestKindsSayWhatTheyShow(t *testing.T) {
 				t.Errorf("%s has no %q", name, want)
 			}
 		}
+	}
+	if strings.Contains(drawn["termination-eta.svg"], ">end<") ||
+		strings.Contains(drawn["termination-references.svg"], ">ours<") {
+		t.Error("a level among the curves, or a second curve among the levels")
 	}
 	asked := firstRounds(mapped())
 	for i, job := range asked {
@@ -258,9 +304,11 @@ func TestKindsThatAreLess(t *testing.T) {
 	empty := t.TempDir()
 	a, none, one := Album{SVG: empty}, Album{}, ruled()
 	one.Rules = one.Rules[:2]
-	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), none.Map(r), none.Intervals(ruled()),
+	err := errors.Join(a.Map(recorded(t)), a.Intervals(one), a.Thresholds(one),
+		none.Map(r), none.Intervals(ruled()),
 		none.Settings(settled(), []string{"failed"}), none.Odds(eval.Odds{}, eval.OddsResult{}),
-		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}), none.Profile(eval.Profile{}))
+		none.Outages(eval.Checkpoints{}, eval.CheckpointsResult{}), none.Profile(eval.Profile{}),
+		none.Thresholds(remapped()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -53,10 +54,11 @@ func (a Album) sweepOver(
 			values = append(values, seriesOf(name, i, points, func(p eval.SweepPoint) *metrics.Interval {
 				return known(p.Strategies[name], measure)
 			}))
-			if i == 0 {
+			beside := first.Beside(name)
+			if name == beside {
 				continue
 			}
-			ratio := name + "/" + first.Names[0]
+			ratio := name + "/" + beside
 			ratios = append(ratios, seriesOf(name, i, points, func(p eval.SweepPoint) *metrics.Interval {
 				return known(p.Ratios[ratio], measure)
 			}))
@@ -70,7 +72,7 @@ func (a Album) sweepOver(
 		}
 		err := a.lines(measure+file, over)
 		if err == nil && !none(ratios) {
-			over.y, over.series = ratioLabel(measure, first.Names[0]), ratios
+			over.y, over.series = ratioLabel(measure, firstName(first)), ratios
 			err = a.lines(measure+"-ratio"+file, over)
 		}
 		if err != nil {
@@ -78,6 +80,15 @@ func (a Album) sweepOver(
 		}
 	}
 	return nil
+}
+
+// firstName is the strategy that ratios are beside, without its case.
+func firstName(p eval.SweepPoint) string {
+	name := p.Names[0]
+	if at := strings.LastIndex(name, "@"); len(p.Cases) > 0 && at > 0 {
+		return name[:at]
+	}
+	return name
 }
 
 // series is a line of a sweep: a value for each one that is varied, nil where there is none.

@@ -102,6 +102,12 @@ func measureLabel(measure string) string {
 		"waste":        "mean time that was no work (s)",
 		"met":          "part of jobs that met their deadlines",
 		"checkpoints":  "mean number of checkpoints",
+		"termination":  "termination ratio",
+		"blocking":     "request blocking ratio",
+		"terminated":   "jobs that failures cost",
+		"saved":        "jobs moved that a failure would have cost",
+		"overhead":     "jobs moved that start after the failure",
+		"completed":    "jobs done",
 	}[measure]
 	if !known {
 		return measure

@@ -59,6 +59,7 @@
 //	experiment.go  Experiment: grids and jobs drawn for each seed, strategies compared
 //	experiment_mesh.go ... what its mesh is told, cores of several speeds, bursts
 //	failing.go     ... and rules for checkpoints on resources that fail
+//	remapping.go   ... and rules for reservations on machines that fail
 //	logpart.go     ... jobs from the log of a real machine
 //	setting.go     ... its text with other values
 //	forecast.go    Forecast: strategies that forecast how many sites will be up

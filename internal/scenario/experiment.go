@@ -28,8 +28,14 @@ type Experiment struct {
 	Claims     []Claim
 	Seeds      int // replications, unless told otherwise
 
-	Failing *Failing // jobs on resources that fail, instead of all above; or nil
+	// Instead of all above, with cases of their own:
+
+	Failing   *Failing   // jobs on resources that fail; or nil
+	Remapping *Remapping // reservations on machines that fail; or nil
 }
+
+// InCases reports whether all strategies are played in several cases, and place nothing on sites.
+func (e Experiment) InCases() bool { return e.Failing != nil || e.Remapping != nil }
 
 // GridModel says how the sites of a grid are drawn. Factors e^(s N) have s as their spread,
 // with N standard normal.
@@ -102,8 +108,11 @@ type Claim struct {
 // maxNodes bounds a grid's nodes, and a job's.
 const maxNodes = 1 << 20
 
-// IsExperiment reports whether a text is that of an experiment: it has a grid, or resources.
-func IsExperiment(text string) bool { return hasLine(text, "grid") || hasLine(text, "resources") }
+// IsExperiment reports whether a text is that of an experiment: it has a grid, resources, or
+// machines.
+func IsExperiment(text string) bool {
+	return hasLine(text, "grid") || hasLine(text, "resources") || hasLine(text, "machines")
+}
 
 func hasLine(text, word string) bool {
 	for raw := range strings.Lines(text) {
@@ -120,8 +129,11 @@ func ParseExperiment(text string) (Experiment, error) {
 		return Experiment{}, &Error{Word: "experiment", Want: "at most 1 MiB of text"}
 	}
 	p := &experimentParser{seen: make(map[string]bool)}
-	if hasLine(text, "resources") {
+	switch {
+	case hasLine(text, "resources"):
 		p.e.Failing = new(Failing)
+	case hasLine(text, "machines"):
+		p.e.Remapping = new(Remapping)
 	}
 	number := 0
 	for raw := range strings.Lines(text) {
@@ -150,8 +162,11 @@ func (p *experimentParser) read(l *line) {
 		"failures": p.failures, "forecast": p.forecast,
 	}
 	names := []string{"grid", "jobs", "strategy", "expect", "seeds", "failures", "forecast"}
-	if p.e.Failing != nil {
+	switch {
+	case p.e.Failing != nil:
 		words, names = p.failingWords()
+	case p.e.Remapping != nil:
+		words, names = p.remappingWords()
 	}
 	do, known := words[l.word]
 	switch {
@@ -159,7 +174,7 @@ func (p *experimentParser) read(l *line) {
 		l.errs = nil
 		l.fail("", "", "one of "+strings.Join(names, " ")+" at its beginning",
 			"did you mean "+nearest(l.word, names)+"?")
-	case p.seen[l.word] && slices.Contains([]string{"grid", "jobs", "tasks", "seeds"}, l.word):
+	case p.seen[l.word] && slices.Contains(onlyOnce(), l.word):
 		l.errs = nil
 		l.fail("", "", "one such line", "remove one of the two")
 	default:
@@ -169,6 +184,9 @@ func (p *experimentParser) read(l *line) {
 	}
 	p.errs = append(p.errs, l.errs...)
 }
+
+// onlyOnce are the words of lines that there is one of.
+func onlyOnce() []string { return []string{"grid", "jobs", "tasks", "requests", "seeds"} }
 
 func (p *experimentParser) grid(l *line) {
 	ways := []string{"turns", "fair", "apart"}
@@ -289,8 +307,12 @@ func (p *experimentParser) whole() {
 	if p.e.Seeds == 0 {
 		p.e.Seeds = 30
 	}
-	if p.e.Failing != nil {
+	switch {
+	case p.e.Failing != nil:
 		p.wholeFailing()
+		return
+	case p.e.Remapping != nil:
+		p.wholeRemapping()
 		return
 	}
 	if !p.seen["grid"] {

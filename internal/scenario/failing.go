@@ -68,12 +68,12 @@ type Rule struct {
 // RuleClaim says what is expected of two strategies' means.
 type RuleClaim struct {
 	Line         int
-	Kind         string // ratio, more, less
+	Kind         string // ratio, more, less; of Remapping also lowest, without Below
 	Above, Below string // Rule.Name or Rule.Line
 	Measure      string
 	Case         string        // of a ratio; empty: all
 	Shortest     time.Duration // interval that counts; of more and less
-	From, To     float64       // of the ratio, or of the part of the cells
+	From, To     float64       // of the ratio, the part of the cells, or the threshold
 	Paper        float64       // what the paper says; 0: nothing
 }
 
@@ -208,38 +208,64 @@ func (p *experimentParser) addRule(l *line, r Rule) {
 }
 
 func (p *experimentParser) ruleClaim(l *line) {
+	claim := l.ruleClaim(FailingMeasures(), "ratio", "more", "less")
+	if claim.Kind != "ratio" {
+		claim.Shortest = l.duration("shortest", 0, false)
+	}
+	p.e.Failing.Claims = append(p.e.Failing.Claims, claim)
+}
+
+// ruleClaim reads what is expected of strategies' means in cases.
+func (l *line) ruleClaim(measures []string, kinds ...string) RuleClaim {
 	c := RuleClaim{
 		Line: l.number, Measure: l.required("of", "a measure"), From: l.real("from", 0, 0, 1e9),
 		Paper: l.real("paper", 0, 0, 1e9),
 	}
 	names := ""
-	for _, kind := range []string{"ratio", "more", "less"} {
+	for _, kind := range kinds {
 		if value, has := l.text(kind); has {
 			if c.Kind != "" {
-				l.fail(kind, value, "one of ratio, more and less", "write a line for each")
+				l.fail(kind, value, "one of "+inWords(kinds, "and"), "write a line for each")
 			}
 			c.Kind, names = kind, value
 		}
 	}
 	var two bool
-	if c.Above, c.Below, two = strings.Cut(names, "/"); !two {
+	switch c.Above, c.Below, two = strings.Cut(names, "/"); {
+	case c.Kind == "lowest" && two:
+		l.fail(c.Kind, names, "the name of one strategy that has several thresholds", "")
+	case c.Kind != "lowest" && !two:
 		l.fail(c.Kind, names,
-			"ratio=, more= or less= with the names of two strategies, NAME/NAME", "")
+			inWords(withEqual(kinds), "or")+" with the names of two strategies, NAME/NAME", "")
 	}
-	if !slices.Contains(FailingMeasures(), c.Measure) {
-		l.fail("of", c.Measure, "one of "+strings.Join(FailingMeasures(), " "), "")
+	if !slices.Contains(measures, c.Measure) {
+		l.fail("of", c.Measure, "one of "+strings.Join(measures, " "), "")
 	}
-	if c.Kind == "ratio" {
+	if c.Kind == "ratio" || c.Kind == "lowest" {
 		c.To = l.real("to", 0, 0, 1e9)
 		c.Case, _ = l.text("at")
 	} else {
 		c.To = l.real("to", 1, 0, 1)
-		c.Shortest = l.duration("shortest", 0, false)
 	}
 	if c.To < c.From || c.To == 0 {
 		l.fail("to", "", "a number above from", "add to=...")
 	}
-	p.e.Failing.Claims = append(p.e.Failing.Claims, c)
+	return c
+}
+
+// inWords is "a, b and c".
+func inWords(words []string, and string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " " + and + " " + words[last]
+}
+
+// withEqual writes keys as a line has them.
+func withEqual(keys []string) []string {
+	var all []string
+	for _, key := range keys {
+		all = append(all, key+"=")
+	}
+	return all
 }
 
 // wholeFailing looks at the text as a whole.
@@ -263,18 +289,37 @@ func (p *experimentParser) wholeFailing() {
 				fmt.Sprintf("more than a checkpoint takes, %s", f.Tasks.Checkpoint), "")
 		}
 	}
-	for _, c := range f.Claims {
-		for _, name := range []string{c.Above, c.Below} {
-			if !slices.ContainsFunc(f.Rules, func(r Rule) bool {
-				return r.Name == name || r.Line == name
-			}) {
-				add(c.Line, "expect", c.Kind, name, "the name of a strategy", "")
+	var names, cases []string
+	for _, r := range f.Rules {
+		names = append(names, r.Name, r.Line)
+	}
+	for _, c := range f.Cases {
+		cases = append(cases, c.Name)
+	}
+	p.knownNames(f.Claims, names, cases, "resources")
+}
+
+// knownNames wants the strategies and cases that claims name to be there; word is of the lines that
+// are cases.
+func (p *experimentParser) knownNames(claims []RuleClaim, names, cases []string, word string) {
+	for _, c := range claims {
+		about := []string{c.Above, c.Below}
+		if c.Kind == "lowest" {
+			about = about[:1]
+		}
+		for _, name := range about {
+			if !slices.Contains(names, name) {
+				p.errs = append(p.errs, &Error{
+					Line: c.Line, Word: "expect", Key: c.Kind, Have: name,
+					Want: "the name of a strategy",
+				})
 			}
 		}
-		if c.Case != "" && !slices.ContainsFunc(f.Cases, func(o FailingCase) bool {
-			return o.Name == c.Case
-		}) {
-			add(c.Line, "expect", "at", c.Case, "the name of a line resources", "")
+		if c.Case != "" && !slices.Contains(cases, c.Case) {
+			p.errs = append(p.errs, &Error{
+				Line: c.Line, Word: "expect", Key: "at", Have: c.Case,
+				Want: "the name of a line " + word,
+			})
 		}
 	}
 }

@@ -29,7 +29,8 @@ func (h herald) announce(j *job) {
 	j.announced = true
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
-		r.theta, r.complete, j.sampled = h.near.distance(&j.req), false, j.seq
+		r.theta, r.complete = h.near.distance(&j.req), false
+		j.sampled, j.searched = j.seq, j.seq
 		r.drawn = h.near.draws(h.cfg.ReplyTarget, r.theta)
 		r.sample = r.drawn / float64(len(others))
 		h.near.tally.open(r.drawn)
@@ -236,8 +237,12 @@ func (h herald) holders(reservation grid.JobID) []grid.SiteID {
 }
 
 func (h herald) startTimers(j *job) {
-	h.setTimer(timerRound, string(j.id), h.now.Add(j.spec.TTL))
-	if r := j.round(); r.complete && !r.explain {
+	r, long := j.round(), j.spec.TTL
+	if r.search.part > 0 {
+		long = min(long, r.search.long)
+	}
+	h.setTimer(timerRound, string(j.id), h.now.Add(long))
+	if r.complete && !r.explain {
 		h.setTimer(timerExplain, string(j.id), h.now.Add(j.spec.TTL/2))
 	}
 	h.out.Report(step.LevelDebug, eventAnnounced, step.Report{
@@ -253,6 +258,9 @@ func (j *job) announcement(cfg *Config, clock time.Time) protocol.Announce {
 	}
 	if r := j.round(); r != nil {
 		msg.Sample, msg.Theta, msg.Explain = r.sample, r.theta, r.explain
+		if r.search.part > 0 {
+			msg.Sample, msg.Nearer, msg.Part = noSample, r.search.nearer, r.search.part
+		}
 	}
 	return msg
 }

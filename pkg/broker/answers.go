@@ -18,7 +18,7 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	m.peers.answered(from)
-	m.near.tally.hear(msg.Seq == j.sampled)
+	m.near.tally.hear(j.sampled <= msg.Seq && msg.Seq <= j.searched)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
@@ -38,7 +38,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	m.peers.answered(from)
-	m.near.tally.hear(msg.Seq == j.sampled)
+	m.near.tally.hear(j.sampled <= msg.Seq && msg.Seq <= j.searched)
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
@@ -104,9 +104,7 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerRound, string(j.id))
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
-	if r.isSampled() {
-		m.near.learn(&j.req, j.offersOf(r), r.drawn, r.sample)
-	}
+	next := m.near.look(j, r, m.cfg.ReplyTarget, m.now)
 	if p, is := m.probes[j.id]; is {
 		m.herald.endProbe(p)
 		if p.seeks != "" {
@@ -118,7 +116,11 @@ func (m *Machine) closeRound(j *job) {
 		m.refuseJob(j)
 		return
 	}
-	if !m.hopeless(j) {
+	switch {
+	case m.hopeless(j):
+	case next.part > 0:
+		m.herald.search(j, r, next)
+	default:
 		m.place(j, occasion{why: roundOver, round: r})
 	}
 }

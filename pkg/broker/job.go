@@ -62,7 +62,8 @@ type enquiry struct {
 	seq       uint32
 	announced bool   // by this run, so that most caches are warm
 	inPart    bool   // ... to a part of the sites: only those that have answered know the job
-	sampled   uint32 // the last announcement to a part of the sites
+	sampled   uint32 // the announcement that a part of the sites was to answer
+	searched  uint32 // ... and the last one of a search after it
 	gossiped  bool   // to all sites, so that sites have heard of it that are not known here
 	placed    bool   // "placed" was said since the last announcement
 	offered   bool   // some site has offered at some time

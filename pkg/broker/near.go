@@ -48,6 +48,9 @@ func (t *tally) hear(sampled bool) {
 // submitter's own, which always does. Where not all that are drawn can offer it is so many less.
 func (t *tally) beside() float64 { return (t.answers - t.drawn) / max(t.rounds, 1) }
 
+// isBelow reports whether fewer have answered than are asked for.
+func (t *tally) isBelow(replies int) bool { return t.answers < t.rounds*float64(replies) }
+
 // scale is the unit of a job's distances.
 func scale(req *grid.Requirement) float64 {
 	if req.Map == grid.MapSeconds {

@@ -26,6 +26,7 @@ type round struct {
 	opened   time.Time
 	closing  bool   // there are enough offers; those that are on their way are awaited
 	heard    bool   // another site has answered
+	search   search // what it is of a search for near sites
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
@@ -71,7 +72,9 @@ func (r *round) enough() bool {
 func (r *round) isSampled() bool { return r.sample < 1 }
 
 // wantsMore reports whether a sampled round has brought too few offers.
-func (r *round) wantsMore() bool { return r.isSampled() && r.offers < enoughOffers }
+func (r *round) wantsMore() bool {
+	return r.isSampled() && r.offers+r.search.offers < enoughOffers
+}
 
 // check implements stage.
 func (r *round) check(j *job) error {

@@ -142,6 +142,7 @@ func goldenMessages() map[string]Message {
 			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes, Project: "p",
 		},
 		Count: 40, TTL: time.Second, Sample: .5, Theta: .125, Explain: true,
+		Nearer: 2.5, Part: .25,
 	}
 	offer := grid.Offer{
 		ID: 9, Site: "12D3KooWsite",

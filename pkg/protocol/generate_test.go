@@ -260,6 +260,7 @@ func drawAnnounce(t *rapid.T) Announce {
 		Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
 		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9),
 		Explain: rapid.Bool().Draw(t, "explain"), Clock: drawWindow(t).Deadline,
+		Nearer: drawFloat(t, 0, 1e9), Part: drawFloat(t, 0, 1),
 	}
 }
 

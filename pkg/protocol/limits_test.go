@@ -135,6 +135,22 @@ func TestEachLimitIsExact(t *testing.T) {
 			announce(func(m *Announce) { m.Theta = 0 }),
 			announce(func(m *Announce) { m.Theta = -math.SmallestNonzeroFloat64 }),
 		},
+		"announce nearer": {
+			announce(func(m *Announce) { m.Nearer = math.MaxFloat64 }),
+			announce(func(m *Announce) { m.Nearer = math.Inf(1) }),
+		},
+		"announce negative nearer": {
+			announce(func(m *Announce) { m.Nearer = 0 }),
+			announce(func(m *Announce) { m.Nearer = -math.SmallestNonzeroFloat64 }),
+		},
+		"announce part": {
+			announce(func(m *Announce) { m.Part = 1 }),
+			announce(func(m *Announce) { m.Part = math.Nextafter(1, 2) }),
+		},
+		"announce negative part": {
+			announce(func(m *Announce) { m.Part = 0 }),
+			announce(func(m *Announce) { m.Part = -math.SmallestNonzeroFloat64 }),
+		},
 		"announce sequence": {
 			announce(func(m *Announce) { m.Seq = 1 }), announce(func(m *Announce) { m.Seq = 0 }),
 		},

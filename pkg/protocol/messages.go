@@ -53,6 +53,9 @@ type Announce struct {
 	// Clock reads the submitter's wall clock when this is sent: the times of Req.Window are times
 	// on it. Zero: it is not said, as by an older agent.
 	Clock time.Time
+	// Nearer is a distance up to which sites answer with the probability Part, 0 to 1, beside those
+	// that Sample and Theta ask. 0: none. Older agents do not know it and answer by those alone.
+	Nearer, Part float64
 }
 
 // Reannounce asks again for a job whose requirement the sites may have cached
@@ -278,6 +281,9 @@ func (m Announce) Validate() error {
 	}
 	if !(m.Sample > 0 && m.Sample <= 1) || !(m.Theta >= 0) || math.IsInf(m.Theta, 1) {
 		return invalidf("announce: sample %v or theta %v out of range", m.Sample, m.Theta)
+	}
+	if !(m.Part >= 0 && m.Part <= 1) || !(m.Nearer >= 0) || math.IsInf(m.Nearer, 1) {
+		return invalidf("announce: part %v or nearer %v out of range", m.Part, m.Nearer)
 	}
 	return firstError(checkCall(m.Job, m.Seq, m.Submitter),
 		checkCount(m.Count, m.TTL), m.Req.Validate())

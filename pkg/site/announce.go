@@ -70,6 +70,9 @@ func (m *Machine) onAnnounce(from grid.SiteID, told protocol.Message) {
 	}
 	req := m.here(from, msg.Req)
 	c.drawn = m.isDrawn(c, msg.Sample, req)
+	if msg.Part > 0 && m.chance(c) < msg.Part {
+		c.theta = max(c.theta, msg.Nearer)
+	}
 	if !c.drawn && !m.mayBeNear(c, req) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
@@ -173,19 +176,24 @@ func (m *Machine) refused(c call, reason grid.Reason) {
 }
 
 // isDrawn reports whether this site answers an announcement however far away it is: all are to,
-// it is the submitter's own, it has the data, or chance says so. The chance is drawn by hashing, so
-// that a site draws the same for the same announcement.
+// it is the submitter's own, it has the data, or chance says so.
 func (m *Machine) isDrawn(c call, sample float64, req grid.Requirement) bool {
 	if sample >= 1 || c.submitter == m.cfg.Self || m.hasAll(req) {
 		return true
 	}
+	return m.chance(c) < sample
+}
+
+// chance is a number from 0 to 1 for an announcement, another one at each site. It is drawn by
+// hashing, so that a site draws the same for the same announcement.
+func (m *Machine) chance(c call) float64 {
 	text := make([]byte, 0, 128)
 	text = binary.BigEndian.AppendUint64(text, m.cfg.Seed)
 	text = binary.BigEndian.AppendUint32(text, c.seq)
 	text = append(text, c.job...)
 	text = append(text, m.cfg.Self...)
 	sum := sha256.Sum256(text)
-	return float64(binary.BigEndian.Uint64(sum[:8])) < sample*(1<<64)
+	return float64(binary.BigEndian.Uint64(sum[:8])) / (1 << 64)
 }
 
 // mayBeNear reports whether this site could be as near as is asked for if nothing were on it. If

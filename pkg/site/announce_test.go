@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -380,6 +381,20 @@ func TestSampling(t *testing.T) {
 	}
 	if got := answers(func(a *protocol.Announce) { a.Theta = 1 }, none, alice); got != 1_000 {
 		t.Errorf("%d near sites answered, want all", got)
+	}
+	search := func(part, nearer float64) func(*protocol.Announce) {
+		return func(a *protocol.Announce) {
+			a.Sample, a.Part, a.Nearer = math.SmallestNonzeroFloat64, part, nearer
+		}
+	}
+	for _, c := range []struct {
+		part, nearer float64
+		least, most  int
+	}{{.5, 1, 450, 550}, {1, 1, 1_000, 1_000}, {1, 1e-9, 0, 0}, {0, 1, 0, 0}} {
+		if got := answers(search(c.part, c.nearer), none, alice); got < c.least || got > c.most {
+			t.Errorf("with part %v up to %v %d answered, want %d to %d",
+				c.part, c.nearer, got, c.least, c.most)
+		}
 	}
 	if got := answers(nothing, none, self); got != 1_000 {
 		t.Errorf("to itself it answered %d, want all", got)

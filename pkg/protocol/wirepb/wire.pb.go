@@ -2736,6 +2736,8 @@ type Announce struct {
 	Theta         float64                `protobuf:"fixed64,9,opt,name=theta,proto3" json:"theta,omitempty"`
 	Explain       bool                   `protobuf:"varint,10,opt,name=explain,proto3" json:"explain,omitempty"`
 	ClockMs       *int64                 `protobuf:"varint,11,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
+	Nearer        float64                `protobuf:"fixed64,12,opt,name=nearer,proto3" json:"nearer,omitempty"`
+	Part          float64                `protobuf:"fixed64,13,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2843,6 +2845,20 @@ func (x *Announce) GetExplain() bool {
 func (x *Announce) GetClockMs() int64 {
 	if x != nil && x.ClockMs != nil {
 		return *x.ClockMs
+	}
+	return 0
+}
+
+func (x *Announce) GetNearer() float64 {
+	if x != nil {
+		return x.Nearer
+	}
+	return 0
+}
+
+func (x *Announce) GetPart() float64 {
+	if x != nil {
+		return x.Part
 	}
 	return 0
 }
@@ -6041,7 +6057,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\x04R\x04line\x12\x19\n" +
 	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x1c\n" +
-	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xb0\x02\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xdc\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -6054,7 +6070,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05theta\x18\t \x01(\x01R\x05theta\x12\x18\n" +
 	"\aexplain\x18\n" +
 	" \x01(\bR\aexplain\x12\x1e\n" +
-	"\bclock_ms\x18\v \x01(\x03H\x00R\aclockMs\x88\x01\x01B\v\n" +
+	"\bclock_ms\x18\v \x01(\x03H\x00R\aclockMs\x88\x01\x01\x12\x16\n" +
+	"\x06nearer\x18\f \x01(\x01R\x06nearer\x12\x12\n" +
+	"\x04part\x18\r \x01(\x01R\x04partB\v\n" +
 	"\t_clock_ms\"\xda\x01\n" +
 	"\n" +
 	"Reannounce\x12\x10\n" +

@@ -1,0 +1,167 @@
+// Package suspendtest puts a machine to sleep for tests: it takes the place of logind, on a message
+// bus that is a real one and the test's own.
+package suspendtest
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Login1 is logind for those whose DBUS_SYSTEM_BUS_ADDRESS names its bus.
+type Login1 struct {
+	Address string
+
+	conn  *dbus.Conn
+	mu    sync.Mutex
+	locks []*os.File // guarded by mu; ends of pipes whose other ends were given away
+}
+
+// name and object are logind's.
+const (
+	name   = "org.freedesktop.login1"
+	object = "/org/freedesktop/login1"
+)
+
+// busConfig forbids nothing.
+const busConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <listen>unix:dir=DIR</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+  </policy>
+</busconfig>`
+
+// Start begins a bus with logind on it, for as long as the test lasts. It skips the test where no
+// bus is installed.
+func Start(t testing.TB) *Login1 {
+	t.Helper()
+	program, err := exec.LookPath("dbus-daemon")
+	if err != nil {
+		t.Skip("dbus-daemon is not installed")
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "bus.conf")
+	text := strings.ReplaceAll(busConfig, "DIR", dir)
+	if err = os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	//nolint:gosec,noctx // it lives as long as the test, whose cleanup ends it
+	daemon := exec.Command(program, "--config-file="+config, "--nofork", "--print-address")
+	out, err := daemon.StdoutPipe()
+	if err == nil {
+		err = daemon.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = daemon.Process.Kill()
+		_ = daemon.Wait() // killed
+	})
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal("the bus does not say where it is: ", err)
+	}
+	l := &Login1{Address: strings.TrimSpace(address)}
+	if l.conn, err = dbus.Connect(l.Address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.conn.Close() })
+	if _, err = l.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan *dbus.Message, 16)
+	l.conn.Eavesdrop(calls) // to know when a lock has left
+	go l.serve(calls)
+	return l
+}
+
+func (l *Login1) serve(calls <-chan *dbus.Message) {
+	for m := range calls {
+		member, _ := m.Headers[dbus.FieldMember].Value().(string)
+		if m.Type == dbus.TypeMethodCall && member == "Inhibit" {
+			l.inhibit(m)
+		}
+	}
+}
+
+// inhibit gives a lock away, which is held until its last copy is closed.
+func (l *Login1) inhibit(m *dbus.Message) {
+	reads, given, err := os.Pipe()
+	if err != nil {
+		return // the caller waits
+	}
+	defer given.Close()
+	l.conn.Send(&dbus.Message{
+		Type: dbus.TypeMethodReply,
+		Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldDestination: m.Headers[dbus.FieldSender],
+			dbus.FieldReplySerial: dbus.MakeVariant(m.Serial()),
+			dbus.FieldSignature:   dbus.MakeVariant(dbus.ParseSignatureMust("h")),
+			dbus.FieldUnixFDs:     dbus.MakeVariant(uint32(1)),
+		},
+		Body: []any{dbus.UnixFD(given.Fd())},
+	}, nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.locks = append(l.locks, reads)
+}
+
+// Locks counts the locks that were given away since the machine was awake.
+func (l *Login1) Locks() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.locks)
+}
+
+// Sleep says that the machine is about to sleep, and returns how long those who hold a lock have
+// kept it awake.
+func (l *Login1) Sleep(t testing.TB) time.Duration {
+	t.Helper()
+	began := time.Now()
+	l.say(t, true)
+	l.mu.Lock()
+	locks := l.locks
+	l.locks = nil
+	l.mu.Unlock()
+	for _, reads := range locks {
+		_ = reads.SetReadDeadline(began.Add(10 * time.Second))
+		if _, err := io.Copy(io.Discard, reads); err != nil {
+			t.Error("a lock is held on: ", err)
+		}
+		_ = reads.Close()
+	}
+	return time.Since(began)
+}
+
+// Wake says that it is awake again.
+func (l *Login1) Wake(t testing.TB) {
+	t.Helper()
+	l.say(t, false)
+}
+
+// Leave gives logind's name on the bus up.
+func (l *Login1) Leave(t testing.TB) {
+	t.Helper()
+	l.conn.Eavesdrop(nil)
+	if _, err := l.conn.ReleaseName(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *Login1) say(t testing.TB, asleep bool) {
+	t.Helper()
+	if err := l.conn.Emit(object, name+".Manager.PrepareForSleep", asleep); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,19 @@
+package remapping
+
+import (
+	"strconv"
+	"testing"
+)
+
+// BenchmarkPlay plays a run of the experiment vrm: 20,000 slots, with the threshold that is best.
+func BenchmarkPlay(b *testing.B) {
+	for _, lead := range []float64{300, 1000} {
+		b.Run(strconv.Itoa(int(lead)), func(b *testing.B) {
+			for seed := uint64(0); b.Loop(); seed++ {
+				if _, err := Play(Paper(lead), Policy{Weight: 2, Share: .775}, seed); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,12 +1,12 @@
 package native_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/lrmtest"
@@ -15,21 +15,22 @@ import (
 )
 
 // counts is a program that knows nothing of states: it counts in memory, appends to a file that it
-// holds open, reads an input line by line and prints.
+// holds open, reads an input line by line and prints. At every tenth step it waits behind a gate,
+// with another process.
 const counts = `exec 5>count.txt 6</in/lines
 i=0; sum=0
-while [ $i -lt 60 ]; do
+while [ $i -lt 40 ]; do
 	i=$((i+1)); sum=$((sum+i*i)); read -r line <&6
 	echo "$i $sum $line"; echo "$sum" >&5
-	n=0; while [ $n -lt 5000 ]; do n=$((n+1)); done
+	while [ $((i % 10)) = 0 ] && [ ! -e /tmp/gate$i ]; do sleep 0.1; done
 done
 echo done >&2
 cat count.txt`
 
 // whole is an attempt at a command in a new directory, which goes on from a state if there is one.
-func whole(t *testing.T, state string, args ...string) lrm.Attempt {
+func whole(t *testing.T, state, script string) lrm.Attempt {
 	t.Helper()
-	a := attempt(t, args...)
+	a := attempt(t, "/bin/sh", "-c", script)
 	a.Task.Checkpoint.Whole, a.StatePath, a.Limits.DiskBytes = true, state, 256<<20
 	input := filepath.Join(t.TempDir(), "lines")
 	text := strings.Repeat("a line of the input\n", 60)
@@ -50,43 +51,67 @@ func needSaving(t *testing.T) *native.Adapter {
 	return adapter
 }
 
-// saved waits for a state of a running attempt and keeps a copy of it elsewhere.
-func saved(t *testing.T, a lrm.Attempt, p lrm.Process) string {
-	t.Helper()
-	states := a.StateDir()
-	if a.StatePath != "" {
-		before := states.Look()
-		defer func() {
-			if lrm.SameState(before, states.Look()) {
-				t.Error("no new state")
-			}
-		}()
-		if err := states.Ask(true); err != nil {
-			t.Fatal(err)
-		}
-		return copied(t, states, func() bool { return !lrm.SameState(before, states.Look()) }, p)
-	}
-	if err := states.Ask(true); err != nil {
-		t.Fatal(err)
-	}
-	return copied(t, states, func() bool { return states.Look() != nil }, p)
-}
-
-func copied(t *testing.T, states lrm.StateDir, there func() bool, p lrm.Process) string {
-	t.Helper()
-	for !there() {
-		if why := states.Problem(); why != "" {
-			t.Fatalf("no state: %s", why)
-		}
+// alive reports whether an attempt runs still.
+func alive(p lrm.Process) bool {
+	for {
 		select {
 		case _, open := <-p.Events():
 			if !open {
-				r, _ := p.Wait(t.Context())
-				t.Fatalf("it ended before it was saved: %+v; %s", r.Exit, text(t, r.Stderr.HostPath))
+				return false
 			}
-		case <-time.After(20 * time.Millisecond):
+		default:
+			return true
 		}
 	}
+}
+
+// until waits for a condition while an attempt runs.
+func until(t *testing.T, p lrm.Process, a lrm.Attempt, what string, holds func() bool) {
+	t.Helper()
+	lrmtest.Until(t, what, lrmtest.Patience, func() bool {
+		if holds() {
+			return true
+		}
+		if !alive(p) && !holds() {
+			r, _ := p.Wait(t.Context())
+			t.Fatalf("it ended before %s: %+v; %s", what, r.Exit, text(t, a.StderrPath()))
+		}
+		return false
+	})
+}
+
+// gate opens a gate as soon as the program can see it, and waits for what the program prints then.
+func gate(t *testing.T, p lrm.Process, a lrm.Attempt, name, printed string) {
+	t.Helper()
+	until(t, p, a, "printed "+printed, func() bool {
+		_ = os.WriteFile(filepath.Join(a.WorkDir(), "tmp", name), nil, 0o600)
+		return strings.Contains(text(t, a.StdoutPath()), printed)
+	})
+}
+
+// saved waits for a new state of a running attempt and keeps a copy of it elsewhere.
+func saved(t *testing.T, a lrm.Attempt, p lrm.Process) string {
+	t.Helper()
+	states := a.StateDir()
+	before := states.Look()
+	if err := states.Ask(true); err != nil {
+		t.Fatal(err)
+	}
+	until(t, p, a, "a state", func() bool {
+		if why := states.Problem(); why != "" {
+			t.Fatalf("no state: %s", why)
+		}
+		return !lrm.SameState(before, states.Look())
+	})
+	if err := states.Ask(false); err != nil {
+		t.Fatal(err)
+	}
+	return copied(t, states)
+}
+
+// copied is a copy of a state.
+func copied(t *testing.T, states lrm.StateDir) string {
+	t.Helper()
 	from, err := states.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -107,10 +132,40 @@ func copied(t *testing.T, states lrm.StateDir, there func() bool, p lrm.Process)
 func text(t *testing.T, path string) string {
 	t.Helper()
 	all, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	return string(all)
+}
+
+// stopped kills an attempt.
+func stopped(t *testing.T, p lrm.Process) {
+	t.Helper()
+	if err := p.Stop("moved"); err != nil {
+		t.Fatal(err)
+	}
+	lrmtest.Wait(t, p)
+}
+
+// ended wants an attempt to end well, and gives what its end says.
+func ended(t *testing.T, p lrm.Process, a lrm.Attempt) string {
+	t.Helper()
+	r := lrmtest.Wait(t, p)
+	if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
+		t.Fatalf("exit = %+v; %s", r.Exit, text(t, a.StderrPath()))
+	}
+	return r.Exit.Text
+}
+
+// untouched is what counts prints when nobody saves it.
+func untouched() string {
+	var out, file strings.Builder
+	for i, sum := 1, 0; i <= 40; i++ {
+		sum += i * i
+		fmt.Fprintf(&out, "%d %d a line of the input\n", i, sum)
+		fmt.Fprintln(&file, sum)
+	}
+	return out.String() + file.String()
 }
 
 // A command that knows nothing of states is killed three times, each time after it was saved, and
@@ -118,39 +173,31 @@ func text(t *testing.T, path string) string {
 func TestACommandIsSavedWhole(t *testing.T) {
 	t.Parallel()
 	adapter := needSaving(t)
-	untouched := whole(t, "", "/bin/sh", "-c", counts)
-	if r := lrmtest.Wait(t, lrmtest.Start(t, adapter, untouched)); r.Exit.Cause != grid.CauseExited ||
-		r.Exit.Code != 0 {
-		t.Fatalf("untouched: %+v", r.Exit)
-	}
 	state := ""
-	for range 3 {
-		a := whole(t, state, "/bin/sh", "-c", counts)
+	for _, turn := range []int{10, 20, 30} {
+		a := whole(t, state, counts)
 		p := lrmtest.Start(t, adapter, a)
+		if turn > 10 {
+			gate(t, p, a, fmt.Sprint("gate", turn-10), fmt.Sprintf("\n%d ", turn))
+		}
 		state = saved(t, a, p)
-		if err := p.Stop("moved"); err != nil {
-			t.Fatal(err)
+		if why := a.StateDir().Problem(); why != "" {
+			t.Errorf("turn %d: %s", turn, why)
 		}
-		lrmtest.Wait(t, p)
-		if now := len(text(t, a.StdoutPath())); now >= len(text(t, untouched.StdoutPath())) {
-			t.Fatalf("it had printed %d bytes, all, before it was killed", now)
-		}
+		stopped(t, p)
 	}
-	last := whole(t, state, "/bin/sh", "-c", counts)
+	last := whole(t, state, counts)
 	p := lrmtest.Start(t, adapter, last)
-	if r := lrmtest.Wait(t, p); r.Exit.Cause != grid.CauseExited || r.Exit.Code != 0 {
-		t.Fatalf("the last: %+v", r.Exit)
+	gate(t, p, last, "gate30", "\n40 ")
+	gate(t, p, last, "gate40", untouched())
+	if note := ended(t, p, last); note != "" {
+		t.Errorf("its end says %q", note)
 	}
-	if why := last.StateDir().Problem(); why != "" {
-		t.Errorf("the last began anew: %s", why)
+	if got, want := text(t, last.StdoutPath()), untouched(); got != want {
+		t.Errorf("it printed %q, want %q", got, want)
 	}
-	for name, pair := range map[string][2]string{
-		"stdout": {last.StdoutPath(), untouched.StdoutPath()},
-		"stderr": {last.StderrPath(), untouched.StderrPath()},
-	} {
-		if got, want := text(t, pair[0]), text(t, pair[1]); got != want || want == "" {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+	if got := text(t, last.StderrPath()); got != "done\n" {
+		t.Errorf("it said %q", got)
 	}
 }
 
@@ -159,33 +206,31 @@ func TestACommandIsSavedWhole(t *testing.T) {
 func TestACommandThatCannotBeSavedGoesOn(t *testing.T) {
 	t.Parallel()
 	adapter := needSaving(t)
-	a := whole(t, "", "/bin/sh", "-c", `exec 5>gone; /bin/rm gone
-i=0; while [ ! -e /work/enough ] && [ $i -lt 2000000 ]; do i=$((i+1)); done; echo end`)
+	a := whole(t, "", `exec 5>gone; rm gone; echo ready
+while [ ! -e /tmp/go ]; do sleep 0.1; done; echo end`)
 	p := lrmtest.Start(t, adapter, a)
+	until(t, p, a, "ready", func() bool { return text(t, a.StdoutPath()) == "ready\n" })
 	states := a.StateDir()
-	if err := states.Ask(true); err != nil {
-		t.Fatal(err)
-	}
-	why := ""
-	for why == "" {
-		select {
-		case _, open := <-p.Events():
-			if !open {
-				t.Fatal("it ended before it was asked")
-			}
-		case <-time.After(20 * time.Millisecond):
+	for range 2 {
+		if err := states.Ask(true); err != nil {
+			t.Fatal(err)
 		}
-		why = states.Problem()
+		until(t, p, a, "a reason", func() bool { return states.Problem() != "" })
+		if why := states.Problem(); !strings.Contains(why, "has removed") || states.Look() != nil {
+			t.Errorf("why = %q", why)
+		}
+		if err := states.Ask(false); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !strings.Contains(why, "has removed") || states.Look() != nil {
-		t.Errorf("why = %q", why)
-	}
-	if r := lrmtest.Wait(t, p); r.Exit.Cause != grid.CauseExited || text(t, a.StdoutPath()) != "end\n" {
-		t.Errorf("exit = %+v, printed %q", r.Exit, text(t, a.StdoutPath()))
+	gate(t, p, a, "go", "ready\nend\n")
+	if note := ended(t, p, a); note != "" {
+		t.Errorf("its end says %q", note)
 	}
 }
 
-// A state that is not whole is not used, and the task begins anew: it is told why.
+// A state that is not whole is not used, and the task begins anew: it is told why, and so is who
+// reads of its end.
 func TestABadStateBeginsAnew(t *testing.T) {
 	t.Parallel()
 	adapter := needSaving(t)
@@ -193,12 +238,11 @@ func TestABadStateBeginsAnew(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("this is no state of gVisor's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := whole(t, bad, "/bin/sh", "-c", "echo anew")
-	if r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)); r.Exit.Cause != grid.CauseExited ||
+	a := whole(t, bad, "echo anew")
+	p := lrmtest.Start(t, adapter, a)
+	note := ended(t, p, a)
+	if why := a.StateDir().Problem(); why != note || !strings.Contains(why, "was cut; the task began") ||
 		text(t, a.StdoutPath()) != "anew\n" {
-		t.Errorf("exit = %+v", r.Exit)
-	}
-	if why := a.StateDir().Problem(); !strings.Contains(why, "begins anew") {
-		t.Errorf("why = %q", why)
+		t.Errorf("why = %q, its end says %q", why, note)
 	}
 }

@@ -37,6 +37,8 @@ type keptEnding struct {
 	Code   int
 	Over   bool   // a stream became too large
 	Failed string // why nothing ran, or not to its end
+	Ran    bool   // with Failed: it ran, and was to go on after it was saved
+	Note   string // what became of its states besides, for people
 }
 
 func keepPath(dir string) string { return filepath.Join(dir, "keep.json") }

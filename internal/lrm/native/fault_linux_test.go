@@ -22,7 +22,7 @@ type faulty struct {
 
 // faultScript starts runsc, with trouble if there is a file that asks for it: a checkpoint that
 // fails before it is begun, one whose image cannot be written, one image that is spoiled before it
-// is restored, and a restore that takes its time.
+// is restored, and either of them taking its time.
 const faultScript = `#!/bin/sh
 dir=%s what= image= before=
 for a; do
@@ -36,7 +36,7 @@ if [ "$what" = restore ] && [ -e $dir/spoil ]; then
 	printf 'xxxxxxxx' | /bin/dd of="$image/checkpoint.img" bs=1 seek=20000 conv=notrunc 2>/dev/null
 	/bin/rm $dir/spoil
 fi
-if [ "$what" = restore ] && [ -e $dir/tarry ]; then /bin/sleep 1; fi
+if [ -e $dir/tarry-$what ]; then : >$dir/now; /bin/sleep 1; fi
 exec %s "$@"
 `
 
@@ -172,7 +172,7 @@ func TestACommandBeginsAnewWithoutAStateBefore(t *testing.T) {
 // Nothing is saved before a restore is done: a wish that comes earlier waits.
 func TestNothingIsSavedBeforeItRuns(t *testing.T) {
 	f := needFaulty(t)
-	f.trouble(t, "tarry")
+	f.trouble(t, "tarry-restore")
 	a := whole(t, "", counts)
 	p := lrmtest.Start(t, f, a)
 	for range 3 { // each is wanted while the one before is restored

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,11 +86,9 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 			Checkpoint: grid.Saving{Whole: true},
 		}},
 	}
-	if err = errors.Join(box.prepare(), box.writeBundle(), box.writeKeepOrder()); err != nil {
-		return err
-	}
-	states := box.attempt.StateDir()
-	if err = states.Ask(true); err != nil {
+	err = errors.Join(box.prepare(), box.writeBundle(), box.writeKeepOrder(),
+		box.attempt.StateDir().Ask(true))
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialLimit)
@@ -102,25 +101,39 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 	if err = cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	err = awaitState(box.attempt, ended)
+	cancel()
+	<-ended
+	if errors.Is(err, errTrialEnded) {
+		k, _ := ending{attempt: box.attempt}.kept()
+		return fmt.Errorf("%w %s", err, strings.TrimSpace(k.Failed+" "+said.String()))
+	}
+	return err
+}
+
+var errTrialEnded = errors.New("the trial ended:")
+
+// awaitState waits until an attempt's state is there, it says why there is none, or it ends.
+func awaitState(a lrm.Attempt, ended <-chan struct{}) error {
+	states := a.StateDir()
 	look := time.NewTicker(keepLook)
 	defer look.Stop()
 	for {
 		select {
 		case <-ended:
-			return errors.New(strings.TrimSpace("it ended: " + said.String()))
+			return errTrialEnded
 		case <-look.C:
-			if states.Look() != nil {
-				cancel()
-				<-ended
-				return nil
-			}
-			if why := states.Problem(); why != "" {
-				cancel()
-				<-ended
-				return errors.New(why)
-			}
+		}
+		if states.Look() != nil {
+			return nil
+		}
+		if why := states.Problem(); why != "" {
+			return errors.New(why)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,7 @@ func (k *keeper) stopAndGoOn(d kept) error {
 	out, err := k.control(k.run, "checkpoint", "--image-path", image, gvisorName).CombinedOutput()
 	k.run.clear()
 	if err != nil {
+		_ = os.RemoveAll(image) // a full disk may be why
 		return k.goBack("gVisor cannot save the command: " + firstLine(string(out)))
 	}
 	packed, begun := false, error(nil)
@@ -127,11 +129,7 @@ func (k *keeper) look() (d kept, problem string) {
 		}
 		k.digest(d.System, path)
 	}
-	lacks, err := k.lacks(memory)
-	if err == nil && lacks > 0 {
-		err = noSpace(lacks)
-	}
-	if err != nil {
+	if err := k.room(memory); err != nil {
 		problem = firstLine(err.Error())
 	}
 	return d, problem
@@ -152,29 +150,37 @@ func (k *keeper) digest(files map[string]string, path string) {
 	}
 }
 
-func noSpace(lacks int64) error {
-	return fmt.Errorf("the task's disk has no space for its state: %d bytes more", lacks)
-}
-
-// lacks reports how many bytes a state of so much memory lacks in the task's disk, beside the
-// files and the state before, which stays until the new one is good.
-func (k *keeper) lacks(memory int64) (int64, error) {
+// room refuses a state of so much memory that the task's disk, or the site's, has no space for,
+// beside the files and the state before, which stays until the new one is good.
+func (k *keeper) room(memory int64) error {
 	files, err := listFiles(k.root)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	used := int64(0)
+	state, used := memory+keptMargin, int64(0)
 	for _, f := range files {
 		used += f.Bytes
 	}
-	need := used + memory + used + keptMargin
+	state += used
 	for _, s := range k.streams {
-		need += s.size.Load()
+		state += s.size.Load()
 	}
+	need := used + state
 	if before := k.states.Look(); before != nil {
 		need += before.Size()
 	}
-	return need - k.order.Disk, nil
+	if lacks := need - k.order.Disk; lacks > 0 {
+		return fmt.Errorf("the task's disk has no space for its state: %d bytes more", lacks)
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(k.order.Dir, &disk); err != nil {
+		return err
+	}
+	// the image, and the state that it becomes a part of
+	if free := int64(disk.Bavail) * disk.Bsize; free < memory+state { //nolint:unconvert // 32 bits
+		return errors.New("the site's disk has no space for the command's state")
+	}
+	return nil
 }
 
 // pack packs the image, the files and what was printed.
@@ -191,10 +197,8 @@ func (k *keeper) pack(to io.Writer, image string, d kept) (err error) {
 	if err != nil {
 		return err
 	}
-	if lacks, err := k.lacks(info.Size()); err != nil {
+	if err := k.room(info.Size()); err != nil {
 		return err
-	} else if lacks > 0 {
-		return noSpace(lacks)
 	}
 	p := &packer{to: to}
 	d.Image = info.Size()

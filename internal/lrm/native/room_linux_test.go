@@ -17,7 +17,7 @@ import (
 )
 
 // writes is a program that writes 8 MiB of random bytes, and twice more when it is told.
-const writes = `put() { dd if=/dev/urandom of=/work/$1 bs=1M count=8 2>/dev/null; echo $1; }
+const writes = `put() { dd if=/dev/urandom of=/work/$1 bs=1M count=8 iflag=fullblock 2>&-; echo $1; }
 await() { while [ ! -e /tmp/$1 ]; do sleep 0.1; done; }
 put a; await more; put b; await most; put c; await go; echo end`
 

@@ -233,4 +233,3 @@ func (p *packer) stream(s *keptStream) int64 {
 	p.file(s.file, size)
 	return size
 }
-

@@ -211,5 +211,5 @@ func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line, _, _ = strings.Cut(line, "/")
 	line = strings.ToValidUTF8(line[:min(len(line), mostKeptLine)], "")
-	return strings.TrimRight(line, " :\"")
+	return strings.Trim(line, " :\"")
 }

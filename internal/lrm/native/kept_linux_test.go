@@ -2,12 +2,17 @@ package native
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // packedState is a state of a directory with a file, a link and an empty directory.
@@ -101,6 +106,119 @@ func TestForeignStatesAreRefused(t *testing.T) {
 		if _, err := readKept(bytes.NewReader(whole[:n]), int64(n)); err == nil {
 			t.Fatalf("a state cut to %d of %d bytes is taken", n, len(whole))
 		}
+	}
+}
+
+// What a keeper tells is how the attempt ends: what became of its states stands in the text, a
+// command that cannot go on where it was saved moves, and other failures are the site's.
+func TestWhatAKeeperTells(t *testing.T) {
+	t.Parallel()
+	ended := supervise.Report{Cause: grid.CauseExited}
+	for name, c := range map[string]struct {
+		told    keptEnding
+		own     supervise.Report
+		starved bool
+		want    supervise.Report
+	}{
+		"well": {keptEnding{}, ended, false, ended},
+		"with a note": {
+			keptEnding{Note: "so"}, ended, false, supervise.Report{Cause: grid.CauseExited, Text: "so"},
+		},
+		"a code and a note": {
+			keptEnding{Code: 129, Note: "so"}, supervise.Report{Cause: grid.CauseExited, Code: 129}, false,
+			supervise.Report{
+				Cause: grid.CauseExited, Code: 129, Text: "killed by signal 1 (hangup); so",
+			},
+		},
+		"too much printed": {
+			keptEnding{Over: true, Code: 1}, supervise.Report{Cause: grid.CauseExited, Code: 1}, false,
+			supervise.Report{Cause: grid.CauseOutput, Text: "printed more than 16.0 MiB to one stream"},
+		},
+		"not begun": {
+			keptEnding{Code: 1, Failed: "why"}, ended, false, supervise.Report{
+				Cause: grid.CauseSandbox, Text: "the sandbox could not be made or was killed: why",
+			},
+		},
+		"starved": {
+			keptEnding{Code: 1, Failed: "why"}, ended, true, supervise.Report{
+				Cause: grid.CauseMemory, Text: "wanted more than its 3.0 MiB of memory",
+			},
+		},
+		"not gone on": {
+			keptEnding{Code: 1, Failed: "why", Ran: true, Note: "so"}, ended, false, supervise.Report{
+				Cause: grid.CauseStopped, Text: "not to go on here: why; so",
+			},
+		},
+		"stopped meanwhile": {
+			keptEnding{}, supervise.Report{Cause: grid.CauseStopped, Text: "moved"}, false,
+			supervise.Report{Cause: grid.CauseStopped, Text: "moved"},
+		},
+	} {
+		s := boxed(t, GVisor)
+		told, err := json.Marshal(c.told)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, keptPath(s.attempt.Dir), string(told))
+		e := ending{
+			attempt: s.attempt, sandbox: GVisor, starved: c.starved, end: supervise.Ending{Report: c.own},
+		}
+		if got := e.report(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// Why runsc failed is in its log, whatever else is there, and named without the host's paths.
+func TestWhyGVisorFailed(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string]string{
+		"": "", "I1125 all is well\n": "", "{\n{}\n": "",
+		`{"msg":"a","level":"warning"}`: "",
+		"x\n" + `{"msg":"loading: a \"/home/me/x\"\nmore","level":"error"}`: "loading: a",
+		"F1125 FATAL ERROR: it broke:\n": "it broke",
+		`{"msg":"` + strings.Repeat("x", 999) + `","level":"error"}`: strings.Repeat("x", mostKeptLine),
+	} {
+		if got := failureIn(listen(strings.NewReader(log + "\x00after"))); got != want {
+			t.Errorf("%.60q: %q, want %q", log, got, want)
+		}
+	}
+	long := strings.Repeat("x", 2*mostKeptWords)
+	if got := listen(strings.NewReader(long)); len(got) != mostKeptWords {
+		t.Errorf("%d bytes of a log are kept", len(got))
+	}
+}
+
+// A stream keeps what is printed up to its limit, after what was printed before.
+func TestAStreamIsKeptUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := &keptStream{file: f, limit: 10, over: make(chan struct{})}
+	s.take(strings.NewReader("of another"))
+	if s.full {
+		t.Error("it is full when it holds what it may")
+	}
+	if err := s.restart(strings.NewReader("before, and more"), 6); err != nil {
+		t.Fatal(err)
+	}
+	s.take(strings.NewReader(" now"))
+	s.take(strings.NewReader("too much"))
+	s.take(strings.NewReader("still"))
+	if got := holds(t, f.Name()); got != "before now" || s.size.Load() != 10 || !s.full {
+		t.Errorf("it holds %q, %d bytes", got, s.size.Load())
+	}
+	<-s.over
+}
+
+// A keeper is the first process of its namespaces: it ends all that it sees.
+func TestAKeeperRunsNowhereElse(t *testing.T) {
+	t.Parallel()
+	if _, err := newKeeper("/none"); err == nil || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a keeper among other processes: %v", err)
 	}
 }
 

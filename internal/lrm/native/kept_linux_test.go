@@ -125,13 +125,17 @@ func TestWhatAKeeperTells(t *testing.T) {
 			keptEnding{Note: "so"}, ended, false, supervise.Report{Cause: grid.CauseExited, Text: "so"},
 		},
 		"a code and a note": {
-			keptEnding{Code: 129, Note: "so"}, supervise.Report{Cause: grid.CauseExited, Code: 129}, false,
+			keptEnding{Code: 129, Note: "so"},
+			supervise.Report{Cause: grid.CauseExited, Code: 129},
+			false,
 			supervise.Report{
 				Cause: grid.CauseExited, Code: 129, Text: "killed by signal 1 (hangup); so",
 			},
 		},
 		"too much printed": {
-			keptEnding{Over: true, Code: 1}, supervise.Report{Cause: grid.CauseExited, Code: 1}, false,
+			keptEnding{Over: true, Code: 1},
+			supervise.Report{Cause: grid.CauseExited, Code: 1},
+			false,
 			supervise.Report{Cause: grid.CauseOutput, Text: "printed more than 16.0 MiB to one stream"},
 		},
 		"not begun": {
@@ -150,7 +154,9 @@ func TestWhatAKeeperTells(t *testing.T) {
 			},
 		},
 		"stopped meanwhile": {
-			keptEnding{}, supervise.Report{Cause: grid.CauseStopped, Text: "moved"}, false,
+			keptEnding{},
+			supervise.Report{Cause: grid.CauseStopped, Text: "moved"},
+			false,
 			supervise.Report{Cause: grid.CauseStopped, Text: "moved"},
 		},
 	} {
@@ -174,10 +180,10 @@ func TestWhyGVisorFailed(t *testing.T) {
 	t.Parallel()
 	for log, want := range map[string]string{
 		"": "", "I1125 all is well\n": "", "{\n{}\n": "",
-		`{"msg":"a","level":"warning"}`: "",
+		`{"msg":"a","level":"warning"}`:                                     "",
 		"x\n" + `{"msg":"loading: a \"/home/me/x\"\nmore","level":"error"}`: "loading: a",
-		"F1125 FATAL ERROR: it broke:\n": "it broke",
-		`{"msg":"` + strings.Repeat("x", 999) + `","level":"error"}`: strings.Repeat("x", mostKeptLine),
+		"F1125 FATAL ERROR: it broke:\n":                                    "it broke",
+		`{"msg":"` + strings.Repeat("x", 999) + `","level":"error"}`:        strings.Repeat("x", mostKeptLine),
 	} {
 		if got := failureIn(listen(strings.NewReader(log + "\x00after"))); got != want {
 			t.Errorf("%.60q: %q, want %q", log, got, want)

@@ -22,7 +22,7 @@ type faulty struct {
 
 // faultScript starts runsc, with trouble if there is a file that asks for it: a checkpoint that
 // fails before it is begun, one whose image cannot be written, one image that is spoiled before it
-// is restored, and either of them taking its time.
+// is restored, either of them taking its time, and nothing that starts at all.
 const faultScript = `#!/bin/sh
 dir=%s what= image= before=
 for a; do
@@ -36,6 +36,7 @@ if [ "$what" = restore ] && [ -e $dir/spoil ]; then
 	printf 'xxxxxxxx' | /bin/dd of="$image/checkpoint.img" bs=1 seek=20000 conv=notrunc 2>/dev/null
 	/bin/rm $dir/spoil
 fi
+for a; do case $a in run|restore) [ ! -e $dir/dead ] || exit 3;; esac; done
 if [ -e $dir/tarry-$what ]; then : >$dir/now; /bin/sleep 1; fi
 exec %s "$@"
 `
@@ -167,6 +168,33 @@ func TestACommandBeginsAnewWithoutAStateBefore(t *testing.T) {
 	if note := ended(t, p, a); !strings.HasSuffix(note, "refused; the task began anew") {
 		t.Errorf("its end says %q", note)
 	}
+}
+
+// A command that cannot be saved and goes on nowhere here is no failure of its own: the attempt ends
+// as one that its site has stopped, so that the task moves, and its state before is kept.
+func TestACommandThatGoesOnNowhereMoves(t *testing.T) {
+	f := needFaulty(t)
+	a := whole(t, "", counts)
+	p := lrmtest.Start(t, f, a)
+	until(t, p, a, "first gate", func() bool {
+		return strings.Contains(text(t, a.StdoutPath()), "\n10 ")
+	})
+	saved(t, a, p)
+	before := a.StateDir().Look()
+	f.trouble(t, "refuse")
+	f.trouble(t, "dead")
+	if err := a.StateDir().Ask(true); err != nil {
+		t.Fatal(err)
+	}
+	r := lrmtest.Wait(t, p)
+	const why = "not to go on here: gVisor cannot start it: it began nothing, and ended: exit status 3"
+	if r.Exit.Cause != grid.CauseStopped || !strings.HasPrefix(r.Exit.Text, why) {
+		t.Errorf("exit = %+v", r.Exit)
+	}
+	if !lrm.SameState(before, a.StateDir().Look()) {
+		t.Error("the state before is gone")
+	}
+	nothingLeft(t, a)
 }
 
 // Nothing is saved before a restore is done: a wish that comes earlier waits.

@@ -50,6 +50,9 @@ func newRun(dir string, number int) (*keptRun, *os.File, error) {
 // log is a pipe: what gVisor says must be heard also when the disk is full.
 func (r *keptRun) log() string { return r.root + ".log" }
 
+// started is a file that is there once gVisor was about to run the command.
+func (r *keptRun) started() string { return r.root + ".pid" }
+
 // start starts it with pipes that end with it. What it says goes to log.
 func (r *keptRun) start(cmd *exec.Cmd, log *os.File, streams [2]*keptStream) error {
 	stdin, nobody, err := os.Pipe() // nobody's file: a device of the machine could be told things
@@ -105,9 +108,13 @@ func (r *keptRun) await(cmd *exec.Cmd, log *os.File) {
 	words := <-heard
 	r.code = exitFailed
 	if s := cmd.ProcessState; s != nil && s.Exited() {
-		if r.code = s.ExitCode(); r.code == gvisorFailed {
-			r.words = failureIn(words)
-		}
+		r.code = s.ExitCode()
+	}
+	if r.code == gvisorFailed {
+		r.words = failureIn(words)
+	}
+	if _, err := os.Stat(r.started()); err != nil && r.words == "" {
+		r.words = "it began nothing, and ended: " + cmd.ProcessState.String()
 	}
 }
 
@@ -159,7 +166,7 @@ func (r *keptRun) clear() {
 		}
 	}
 	_ = os.RemoveAll(r.root)
-	_ = os.Remove(r.log())
+	_, _ = os.Remove(r.log()), os.Remove(r.started())
 }
 
 // keptStream is what a command prints, kept in a file up to a limit.

@@ -134,7 +134,8 @@ func (k *keeper) due() bool {
 
 // begin starts the command from the state that is there, or from its beginning.
 func (k *keeper) begin() error {
-	if k.states.Look() != nil {
+	there := k.states.Look() != nil
+	if there {
 		image, err := k.unpack()
 		if err == nil {
 			err = k.start(image)
@@ -147,9 +148,6 @@ func (k *keeper) begin() error {
 		}
 		k.note = err.Error() + "; the task began anew"
 		k.explain(k.note)
-		if err = k.states.Drop(); err != nil {
-			return err
-		}
 	}
 	if err := k.layOut(k.layout, nil); err != nil {
 		return err
@@ -159,7 +157,10 @@ func (k *keeper) begin() error {
 			return err
 		}
 	}
-	return k.start("")
+	if err := k.start(""); err != nil || !there {
+		return err // where nothing runs, the state may be good
+	}
+	return k.states.Drop()
 }
 
 // layOut makes the root hold these files and nothing else but the states.
@@ -245,7 +246,7 @@ func (k *keeper) start(image string) error {
 	if image != "" {
 		args = []string{"restore", "--image-path", image}
 	}
-	args = append(args, "--bundle", bundleDir(k.order.Dir), gvisorName)
+	args = append(args, "--bundle", bundleDir(k.order.Dir), "--pid-file", r.started(), gvisorName)
 	if err := r.start(k.runsc(r, r.log(), image == "", args...), log, k.streams); err != nil {
 		return err
 	}

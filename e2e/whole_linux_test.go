@@ -49,7 +49,8 @@ func TestACommandThatSavesNothingMoves(t *testing.T) {
 	m := newMesh(t, submitOnly, withCommands, withGVisor, withGVisor)
 	m.wantSaving(t, m.sites[2], m.sites[3])
 	a := m.submit(
-		t, "run", "--parsable", "-d", "--checkpoint", "transparent every 1s", "--", "sh", "-c", draws,
+		t, "run", "--parsable", "-d", "--checkpoint", "transparent every 1s",
+		"--", "sh", "-c", draws,
 	)
 	a.want(t, 0)
 	id := grid.JobID(strings.TrimSpace(a.out))

@@ -18,9 +18,8 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	if j.req.Saves && m.peers.savesNothing(from) {
-		m.onRefuse(from, protocol.Refuse{
-			Job: msg.Job, Seq: msg.Seq, Refusal: grid.Refusal{Reason: grid.ReasonWhole, Never: true},
-		})
+		never := grid.Refusal{Reason: grid.ReasonWhole, Never: true}
+		m.onRefuse(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: never})
 		return
 	}
 	m.peers.answered(from)

@@ -16,8 +16,8 @@ func TestOnlySitesThatSaveGetWhatIsSavedWhole(t *testing.T) {
 		b := newBench(t, nil, "old")
 		b.do(step.PeerSeen{Site: "saves", Capability: grid.Capability{Saves: true}})
 		job := testJob(1)
-		job.Spec.Kind, job.Spec.Module, job.Spec.Args = grid.KindCommand, grid.Input{}, []string{"x"}
-		job.Spec.Checkpoint.Whole = whole
+		job.Spec.Kind, job.Spec.Module = grid.KindCommand, grid.Input{}
+		job.Spec.Args, job.Spec.Checkpoint.Whole = []string{"x"}, whole
 		id := b.submit(job)
 		effects := append(b.offers(id, 1, "old", "saves"), b.pass(time.Second)...)
 		to, award := one[protocol.Award](t, effects)

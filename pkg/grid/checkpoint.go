@@ -153,7 +153,9 @@ func ParseSaving(text string) (Saving, error) {
 	}
 	span, is := strings.CutPrefix(text, "every ")
 	if !is {
-		return Saving{}, invalidf("checkpoint: want auto, off, every 5m or transparent, have %q", text)
+		return Saving{}, invalidf(
+			"checkpoint: want auto, off, every 5m or transparent, have %q", text,
+		)
 	}
 	every, err := ParseSpan(strings.TrimSpace(span))
 	if err != nil {

@@ -152,7 +152,8 @@ func (a *Adapter) launch(
 		OwnMemory: box.ownMemory(), Farewell: at.Farewell,
 	}
 	if box.keeps() { // it keeps what the command prints by itself
-		spec.Stdout, spec.Stderr = filepath.Join(at.Dir, "keeper.out"), filepath.Join(at.Dir, "keeper.err")
+		spec.Stdout = filepath.Join(at.Dir, "keeper.out")
+		spec.Stderr = filepath.Join(at.Dir, "keeper.err")
 	}
 	var err error
 	if wrong == "" {

@@ -170,8 +170,8 @@ func TestACommandBeginsAnewWithoutAStateBefore(t *testing.T) {
 	}
 }
 
-// A command that cannot be saved and goes on nowhere here is no failure of its own: the attempt ends
-// as one that its site has stopped, so that the task moves, and its state before is kept.
+// A command that cannot be saved and goes on nowhere here is no failure of its own: the attempt
+// ends as one that its site has stopped, so that the task moves, and its state before is kept.
 func TestACommandThatGoesOnNowhereMoves(t *testing.T) {
 	f := needFaulty(t)
 	a := whole(t, "", counts)
@@ -187,7 +187,8 @@ func TestACommandThatGoesOnNowhereMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := lrmtest.Wait(t, p)
-	const why = "not to go on here: gVisor cannot start it: it began nothing, and ended: exit status 3"
+	const why = "not to go on here: gVisor cannot start it: it began nothing, and ended: " +
+		"exit status 3"
 	if r.Exit.Cause != grid.CauseStopped || !strings.HasPrefix(r.Exit.Text, why) {
 		t.Errorf("exit = %+v", r.Exit)
 	}
@@ -212,7 +213,7 @@ func TestNothingIsSavedBeforeItRuns(t *testing.T) {
 	}
 }
 
-// gVisor ends with code 128 when it fails; a command may, too, also at once, and also with the
+// gVisor ends with code 128 when it fails; a command may, too, also immediately, and also with the
 // words that gVisor says then.
 func TestTheCodeThatGVisorFailsWith(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,8 @@ func findGVisor(
 // in namespaces that end with it, because all that it starts is to end with it, too.
 func (g gvisor) arguments(dir string) []string {
 	args := append(
-		namespaceArguments(), g.runsc, "--root", filepath.Join(dir, "runsc"), "--log", gvisorLog(dir),
+		namespaceArguments(), g.runsc, "--root", filepath.Join(dir, "runsc"),
+		"--log", gvisorLog(dir),
 	)
 	args = append(args, g.flags...)
 	return append(
@@ -93,8 +94,8 @@ func (g gvisor) arguments(dir string) []string {
 // namespaceArguments are those of unshare that make the namespaces.
 func namespaceArguments() []string {
 	return []string{
-		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL",
-		"--net", "--ipc", "--uts",
+		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc",
+		"--kill-child=KILL", "--net", "--ipc", "--uts",
 	}
 }
 

@@ -169,7 +169,7 @@ func (r *keptRun) clear() {
 	_, _ = os.Remove(r.log()), os.Remove(r.started())
 }
 
-// keptStream is what a command prints, kept in a file up to a limit.
+// keptStream has what a command prints, kept in a file up to a limit.
 type keptStream struct {
 	file  *os.File
 	size  atomic.Int64 // bytes that are kept; the run that prints writes it
@@ -194,7 +194,7 @@ func (s *keptStream) restart(from io.Reader, bytes int64) error {
 	return err
 }
 
-// take keeps what is printed, and drops what is too much.
+// take keeps all that is printed up to the limit, and drops the rest.
 func (s *keptStream) take(from io.Reader) {
 	block := make([]byte, 64<<10) //nolint:mnd // as a pipe holds
 	for {

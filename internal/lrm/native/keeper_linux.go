@@ -67,7 +67,8 @@ func newKeeper(orderPath string) (*keeper, error) {
 	if err = json.Unmarshal(text, &k.order); err != nil {
 		return nil, err
 	}
-	version, err := exec.Command(k.order.Runsc, "--version").Output() //nolint:gosec,noctx // the owner's
+	//nolint:gosec,noctx // the owner's
+	version, err := exec.Command(k.order.Runsc, "--version").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask runsc for its version: %w", err)
 	}
@@ -214,14 +215,14 @@ func (k *keeper) unpack() (image string, err error) {
 	return image, errors.Join(k.streams[0].restart(f, d.Stdout), k.streams[1].restart(f, d.Stderr))
 }
 
-// fits refuses a state that this machine cannot go on from, or that the task has no room for.
+// fits refuses a state that this machine cannot go on from, or that is larger than the task may be.
 func (k *keeper) fits(d kept) error {
 	if d.Version != k.version || d.Machine != runtime.GOARCH {
 		return errors.New(errKeptForeign)
 	}
 	for path, want := range d.System {
 		if have, err := digestOf(filepath.Clean("/" + path)); err != nil || have != want {
-			return fmt.Errorf("the state's command uses %s, which this site has not, or another one", path)
+			return fmt.Errorf("the state's command uses another %s than this site has", path)
 		}
 	}
 	var files int64

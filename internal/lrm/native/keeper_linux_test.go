@@ -128,7 +128,7 @@ func copied(t *testing.T, states lrm.StateDir) string {
 	return to.Name()
 }
 
-// text is what an attempt printed.
+// text has what an attempt printed.
 func text(t *testing.T, path string) string {
 	t.Helper()
 	all, err := os.ReadFile(path)
@@ -157,7 +157,7 @@ func ended(t *testing.T, p lrm.Process, a lrm.Attempt) string {
 	return r.Exit.Text
 }
 
-// untouched is what counts prints when nobody saves it.
+// untouched has what counts prints when nobody saves it.
 func untouched() string {
 	var out, file strings.Builder
 	for i, sum := 1, 0; i <= 40; i++ {
@@ -201,8 +201,8 @@ func TestACommandIsSavedWhole(t *testing.T) {
 	}
 }
 
-// A command that holds a file open which it has removed cannot be saved: it is told why, and goes on
-// to its end.
+// A command that holds a file open which it has removed cannot be saved: the reason is told, and
+// the command goes on to its end.
 func TestACommandThatCannotBeSavedGoesOn(t *testing.T) {
 	t.Parallel()
 	adapter := needSaving(t)
@@ -241,7 +241,8 @@ func TestABadStateBeginsAnew(t *testing.T) {
 	a := whole(t, bad, "echo anew")
 	p := lrmtest.Start(t, adapter, a)
 	note := ended(t, p, a)
-	if why := a.StateDir().Problem(); why != note || !strings.Contains(why, "was cut; the task began") ||
+	why := a.StateDir().Problem()
+	if why != note || !strings.Contains(why, "was cut; the task began anew") ||
 		text(t, a.StdoutPath()) != "anew\n" {
 		t.Errorf("why = %q, its end says %q", why, note)
 	}

@@ -23,7 +23,7 @@ const (
 	keptRootless = "dev.gvisor.flag.rootless"
 )
 
-// keepOrder is what a keeper is told, as a file out of the command's reach.
+// keepOrder tells a keeper what to do, as a file out of the command's reach.
 type keepOrder struct {
 	Runsc  string
 	Flags  []string
@@ -33,7 +33,7 @@ type keepOrder struct {
 	Output int64  // bytes of each stream
 }
 
-// keptEnding is what a keeper tells of a command's end.
+// keptEnding tells of a command's end, as its keeper saw it.
 type keptEnding struct {
 	Code   int
 	Over   bool   // a stream became too large
@@ -138,7 +138,7 @@ func awaitState(a lrm.Attempt, ended <-chan struct{}) error {
 	}
 }
 
-// kept is what the keeper told of the command's end; false: there was none, or it told nothing.
+// kept has what the keeper told of the command's end; false: there was none, or it told nothing.
 func (e ending) kept() (k keptEnding, told bool) {
 	text, err := os.ReadFile(keptPath(e.attempt.Dir))
 	return k, err == nil && json.Unmarshal(text, &k) == nil

@@ -88,7 +88,8 @@ func (k *kept) validate() error {
 
 // ofStates reports whether a path leads to the directory for states.
 func ofStates(path string) bool {
-	return path == lrm.SaveName() || strings.HasPrefix(path, lrm.SaveName()+string(filepath.Separator))
+	first, _, _ := strings.Cut(path, string(filepath.Separator))
+	return first == lrm.SaveName()
 }
 
 // readKept reads and checks a state's description.
@@ -166,7 +167,8 @@ func listFiles(root *os.Root) (files []keptFile, err error) {
 		if err != nil {
 			return err
 		}
-		f := keptFile{Path: path, Mode: info.Mode() & (fs.ModeType | keptFileMode), At: info.ModTime()}
+		mode := info.Mode() & (fs.ModeType | keptFileMode)
+		f := keptFile{Path: path, Mode: mode, At: info.ModTime()}
 		switch info.Mode().Type() {
 		case 0:
 			f.Bytes = info.Size()

@@ -89,7 +89,8 @@ func TestForeignStatesAreRefused(t *testing.T) {
 		"a state": {Path: "ckpt/state"}, "a device": {Path: "x", Mode: fs.ModeDevice},
 		"a directory with content": {Path: "x", Mode: fs.ModeDir, Bytes: 1},
 		"a link to nothing":        {Path: "x", Mode: fs.ModeSymlink},
-		"too large":                {Path: "x", Bytes: 1}, "less than nothing": {Path: "x", Bytes: -1},
+		"too large":                {Path: "x", Bytes: 1},
+		"less than nothing":        {Path: "x", Bytes: -1},
 	} {
 		var state bytes.Buffer
 		p := packer{to: &state}
@@ -109,7 +110,7 @@ func TestForeignStatesAreRefused(t *testing.T) {
 	}
 }
 
-// What a keeper tells is how the attempt ends: what became of its states stands in the text, a
+// An attempt ends as its keeper tells: what became of its states stands in the text, a
 // command that cannot go on where it was saved moves, and other failures are the site's.
 func TestWhatAKeeperTells(t *testing.T) {
 	t.Parallel()
@@ -122,7 +123,9 @@ func TestWhatAKeeperTells(t *testing.T) {
 	}{
 		"well": {keptEnding{}, ended, false, ended},
 		"with a note": {
-			keptEnding{Note: "so"}, ended, false, supervise.Report{Cause: grid.CauseExited, Text: "so"},
+			keptEnding{Note: "so"},
+			ended, false,
+			supervise.Report{Cause: grid.CauseExited, Text: "so"},
 		},
 		"a code and a note": {
 			keptEnding{Code: 129, Note: "so"},
@@ -136,7 +139,9 @@ func TestWhatAKeeperTells(t *testing.T) {
 			keptEnding{Over: true, Code: 1},
 			supervise.Report{Cause: grid.CauseExited, Code: 1},
 			false,
-			supervise.Report{Cause: grid.CauseOutput, Text: "printed more than 16.0 MiB to one stream"},
+			supervise.Report{
+				Cause: grid.CauseOutput, Text: "printed more than 16.0 MiB to one stream",
+			},
 		},
 		"not begun": {
 			keptEnding{Code: 1, Failed: "why"}, ended, false, supervise.Report{
@@ -149,9 +154,9 @@ func TestWhatAKeeperTells(t *testing.T) {
 			},
 		},
 		"not gone on": {
-			keptEnding{Code: 1, Failed: "why", Ran: true, Note: "so"}, ended, false, supervise.Report{
-				Cause: grid.CauseStopped, Text: "not to go on here: why; so",
-			},
+			keptEnding{Code: 1, Failed: "why", Ran: true, Note: "so"},
+			ended, false,
+			supervise.Report{Cause: grid.CauseStopped, Text: "not to go on here: why; so"},
 		},
 		"stopped meanwhile": {
 			keptEnding{},
@@ -167,7 +172,8 @@ func TestWhatAKeeperTells(t *testing.T) {
 		}
 		put(t, keptPath(s.attempt.Dir), string(told))
 		e := ending{
-			attempt: s.attempt, sandbox: GVisor, starved: c.starved, end: supervise.Ending{Report: c.own},
+			attempt: s.attempt, sandbox: GVisor, starved: c.starved,
+			end: supervise.Ending{Report: c.own},
 		}
 		if got := e.report(); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -178,18 +184,18 @@ func TestWhatAKeeperTells(t *testing.T) {
 // Why runsc failed is in its log, whatever else is there, and named without the host's paths.
 func TestWhyGVisorFailed(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("x", 2*mostKeptWords)
 	for log, want := range map[string]string{
 		"": "", "I1125 all is well\n": "", "{\n{}\n": "",
 		`{"msg":"a","level":"warning"}`:                                     "",
 		"x\n" + `{"msg":"loading: a \"/home/me/x\"\nmore","level":"error"}`: "loading: a",
 		"F1125 FATAL ERROR: it broke:\n":                                    "it broke",
-		`{"msg":"` + strings.Repeat("x", 999) + `","level":"error"}`:        strings.Repeat("x", mostKeptLine),
+		`{"msg":"` + long[:999] + `","level":"error"}`:                      long[:mostKeptLine],
 	} {
 		if got := failureIn(listen(strings.NewReader(log + "\x00after"))); got != want {
 			t.Errorf("%.60q: %q, want %q", log, got, want)
 		}
 	}
-	long := strings.Repeat("x", 2*mostKeptWords)
 	if got := listen(strings.NewReader(long)); len(got) != mostKeptWords {
 		t.Errorf("%d bytes of a log are kept", len(got))
 	}

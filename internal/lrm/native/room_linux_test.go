@@ -17,12 +17,13 @@ import (
 )
 
 // writes is a program that writes 8 MiB of random bytes, and twice more when it is told.
-const writes = `put() { dd if=/dev/urandom of=/work/$1 bs=1M count=8 iflag=fullblock 2>&-; echo $1; }
+const writes = `dir=/work
+put() { dd if=/dev/urandom of=$dir/$1 bs=1M count=8 iflag=fullblock 2>&-; echo $1; }
 await() { while [ ! -e /tmp/$1 ]; do sleep 0.1; done; }
 put a; await more; put b; await most; put c; await go; echo end`
 
-// A state counts against the task's disk: one that has no room is not taken, and that harms nobody;
-// with one a command may write the less.
+// A state counts against the task's disk: one that has no space is not taken, and that harms
+// nobody; with one a command may write the less.
 func TestAStateCountsAgainstTheDisk(t *testing.T) {
 	t.Parallel()
 	adapter := needSaving(t)
@@ -130,7 +131,8 @@ func TestLimitsHoldForWhatIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	share := (after - before).Seconds() / took.Seconds()
-	t.Logf("saved %d MiB in %s with %.2f of a core, of which it may use 0.50", info.Size()>>20, took, share)
+	t.Logf("saved %d MiB in %s with %.2f of a core, of which it may use 0.50",
+		info.Size()>>20, took, share)
 	// the same margins as for what is not saved, and what was not used before
 	if most := .5*1.15 + .2 + .1/took.Seconds(); !known || share > most {
 		t.Errorf("it used %.2f of a core, want at most %.2f", share, most)

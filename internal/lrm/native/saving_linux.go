@@ -16,9 +16,9 @@ import (
 const (
 	// keepAgain is the time after which a state that could not be saved is tried once more.
 	keepAgain = 5 * time.Second
-	// gvisorRoot is where gVisor's file server has the sandbox's root.
+	// gvisorRoot is the sandbox's root as gVisor's file server has it.
 	gvisorRoot = "/root/"
-	// keptMargin is room for what describes a state and its files.
+	// keptMargin is space for what describes a state and its files.
 	keptMargin = 1 << 20
 )
 
@@ -60,7 +60,8 @@ func (k *keeper) stopAndGoOn(d kept) error {
 		return k.goBack("gVisor cannot save the command: " + firstLine(string(out)))
 	}
 	packed, begun := false, error(nil)
-	err = k.states.Put(0, func(f *os.File) error { // nothing is the state before the command goes on
+	// the new state is the state only once the command goes on from it
+	err = k.states.Put(0, func(f *os.File) error {
 		if err := k.pack(f, image, d); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (k *keeper) goBack(why string) error {
 }
 
 // look looks at the paused command: which files of the system it has open, whether it can be saved
-// and whether there is room for its state.
+// and whether its state has space.
 func (k *keeper) look() (d kept, problem string) {
 	d = kept{Version: k.version, Machine: runtime.GOARCH, System: map[string]string{}}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")

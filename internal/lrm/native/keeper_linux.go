@@ -177,7 +177,14 @@ func (k *keeper) layOut(files []keptFile, content io.Reader) error {
 			return err
 		}
 	}
-	return finishDirs(k.root, files)
+	if err := finishDirs(k.root, files); err != nil {
+		return err
+	}
+	// gVisor mounts this one, and would follow a link out of the root
+	if info, err := k.root.Lstat(strings.TrimPrefix(tempDir, "/")); err != nil || !info.IsDir() {
+		return fmt.Errorf("%w: %s is no directory", errKept, tempDir)
+	}
+	return nil
 }
 
 // unpack lays out the state that is there, and gives the directory of its image.

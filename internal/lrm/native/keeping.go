@@ -78,14 +78,7 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	g.saves = true
-	box := sandbox{
-		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
-		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{
-			Kind: grid.KindCommand, Args: []string{"/bin/sh", "-c", "while :; do sleep 1; done"},
-			Checkpoint: grid.Saving{Whole: true},
-		}},
-	}
+	box := g.trialBox(dir, system)
 	err = errors.Join(box.prepare(), box.writeBundle(), box.writeKeepOrder(),
 		box.attempt.StateDir().Ask(true))
 	if err != nil {
@@ -114,6 +107,18 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 		return fmt.Errorf("%w %s", err, strings.TrimSpace(k.Failed+" "+said.String()))
 	}
 	return err
+}
+
+// trialBox encloses a command that only waits, to be saved.
+func (g gvisor) trialBox(dir string, system []systemPath) sandbox {
+	g.saves = true
+	return sandbox{
+		host: host{sandbox: GVisor, gvisor: g, system: system}, processes: defaultProcesses,
+		attempt: lrm.Attempt{Dir: dir, Task: grid.Task{
+			Kind: grid.KindCommand, Args: []string{"/bin/sh", "-c", "while :; do sleep 1; done"},
+			Checkpoint: grid.Saving{Whole: true},
+		}},
+	}
 }
 
 var errTrialEnded = errors.New("the trial ended:")

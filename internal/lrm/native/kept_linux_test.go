@@ -25,7 +25,7 @@ func packedState(t testing.TB) []byte {
 	}
 	defer root.Close()
 	err = errors.Join(
-		root.Mkdir("empty", 0o700), root.WriteFile("file", []byte("content"), 0o640),
+		root.Mkdir("empty", 0o700), root.Mkdir("tmp", 0o755), root.WriteFile("file", []byte("content"), 0o640),
 		root.Symlink("file", "link"), root.MkdirAll("ckpt/deep", 0o700),
 		root.Chtimes("file", time.Unix(1, 2), time.Unix(1, 2)),
 	)
@@ -77,6 +77,41 @@ func TestAStateIsLaidOutAsItWas(t *testing.T) {
 	same(t, "files", again, d.Files)
 	if got := holds(t, filepath.Join(dir, "file")); got != "content" {
 		t.Errorf("the file holds %q", got)
+	}
+}
+
+// A state comes from another site: what it lays out stays in the root, and gVisor, which mounts the
+// directory for temporary files, finds no link there.
+func TestAStateLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	put(t, filepath.Join(outside, "secret"), "the owner's")
+	link := func(path string) keptFile {
+		return keptFile{Path: path, Mode: fs.ModeSymlink, Link: outside}
+	}
+	temp := keptFile{Path: "tmp", Mode: fs.ModeDir | 0o700}
+	for name, files := range map[string][]keptFile{
+		"no directory":      {},
+		"a link":            {link("tmp")},
+		"a file":            {{Path: "tmp", Mode: 0o600}},
+		"a link below":      {temp, link("a"), {Path: "a/secret", Mode: 0o600}},
+		"a link as its own": {link("tmp"), temp},
+		"a mode by a link":  {temp, link("a"), {Path: "a/", Mode: fs.ModeDir}},
+	} {
+		k := &keeper{}
+		var err error
+		if k.root, err = os.OpenRoot(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		if err = k.layOut(files, strings.NewReader("")); err == nil {
+			t.Errorf("%s: laid out", name)
+		}
+	}
+	if got := holds(t, filepath.Join(outside, "secret")); got != "the owner's" {
+		t.Errorf("the secret is %q", got)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() == 0 {
+		t.Errorf("its directory is %v, %v", info, err)
 	}
 }
 

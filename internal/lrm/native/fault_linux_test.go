@@ -43,7 +43,7 @@ exec %s "$@"
 
 // needFaulty skips the test where commands cannot be saved whole. A test that uses it runs beside
 // no other, which may hold the script open for a moment, so that it cannot be run.
-func needFaulty(t *testing.T) faulty {
+func needFaulty(t *testing.T, way string) faulty {
 	t.Helper()
 	runsc, err := exec.LookPath("runsc")
 	if err != nil {
@@ -59,7 +59,8 @@ func needFaulty(t *testing.T) faulty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Sandbox, config.NoGroups, config.Runsc = native.GVisor, true, script
+	config.Sandbox, config.NoGroups = strings.CutSuffix(way, withoutGroups)
+	config.Runsc = script
 	if f.Adapter, err = native.New(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func (f faulty) trouble(t *testing.T, way string) {
 // before in the same attempt, with its files and what it had printed as they were then. It is saved
 // no more, and its end says what has happened.
 func TestACommandGoesOnFromTheStateBefore(t *testing.T) {
-	f := needFaulty(t)
+	f := needFaulty(t, gvisorAlone)
 	for way, why := range map[string]string{
 		"refuse": "gVisor cannot save the command: refused",
 		"lose":   "gVisor cannot save the command: making directories",
@@ -137,7 +138,7 @@ func goesOn(t *testing.T, p lrm.Process, a lrm.Attempt) {
 // Without a state before it begins anew, in the same attempt, and so does one whose state, from
 // another site, is spoiled.
 func TestACommandBeginsAnewWithoutAStateBefore(t *testing.T) {
-	f := needFaulty(t)
+	f := needFaulty(t, gvisorAlone)
 	a := whole(t, "", counts)
 	p := lrmtest.Start(t, f, a)
 	until(t, p, a, "first gate", func() bool {
@@ -173,7 +174,7 @@ func TestACommandBeginsAnewWithoutAStateBefore(t *testing.T) {
 // A command that cannot be saved and goes on nowhere here is no failure of its own: the attempt
 // ends as one that its site has stopped, so that the task moves, and its state before is kept.
 func TestACommandThatGoesOnNowhereMoves(t *testing.T) {
-	f := needFaulty(t)
+	f := needFaulty(t, gvisorAlone)
 	a := whole(t, "", counts)
 	p := lrmtest.Start(t, f, a)
 	until(t, p, a, "first gate", func() bool {
@@ -200,7 +201,7 @@ func TestACommandThatGoesOnNowhereMoves(t *testing.T) {
 
 // Nothing is saved before a restore is done: a wish that comes earlier waits.
 func TestNothingIsSavedBeforeItRuns(t *testing.T) {
-	f := needFaulty(t)
+	f := needFaulty(t, gvisorAlone)
 	f.trouble(t, "tarry-restore")
 	a := whole(t, "", counts)
 	p := lrmtest.Start(t, f, a)

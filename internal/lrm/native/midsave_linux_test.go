@@ -65,64 +65,69 @@ func nothingLeft(t *testing.T, a lrm.Attempt) {
 	}
 }
 
+// inEachSave tests the middle of a save at each of its steps, with and without control groups.
+func inEachSave(t *testing.T, test func(t *testing.T, f faulty, step string)) {
+	t.Helper()
+	for _, way := range []string{gvisorAlone, withGVisor} {
+		f := needFaulty(t, way)
+		for _, step := range []string{"checkpoint", "restore"} {
+			t.Run(way+", "+step, func(t *testing.T) { test(t, f, step) })
+		}
+	}
+}
+
 // A command that is frozen in the middle of a save is saved and goes on when it may run again; it
 // loses nothing. Meanwhile no state appears.
 func TestAFreezeInTheMiddleOfASave(t *testing.T) {
-	f := needFaulty(t)
-	for _, step := range []string{"checkpoint", "restore"} {
-		t.Run(step, func(t *testing.T) {
-			a, p := f.inSave(t, step)
-			states := a.StateDir()
-			if err := p.Suspend(true); err != nil {
-				t.Fatal(err)
+	inEachSave(t, func(t *testing.T, f faulty, step string) {
+		a, p := f.inSave(t, step)
+		states := a.StateDir()
+		if err := p.Suspend(true); err != nil {
+			t.Fatal(err)
+		}
+		for e := range p.Events() {
+			if e.Kind == lrm.Frozen {
+				break
 			}
-			for e := range p.Events() {
-				if e.Kind == lrm.Frozen {
-					break
-				}
-			}
-			before := states.Look()
-			<-time.After(2 * time.Second) // longer than it tarries
-			if !lrm.SameState(before, states.Look()) || states.Problem() != "" {
-				t.Errorf("saved while it was frozen; %q", states.Problem())
-			}
-			if err := p.Suspend(false); err != nil {
-				t.Fatal(err)
-			}
-			until(t, p, a, "a state", func() bool { return !lrm.SameState(before, states.Look()) })
-			goesOn(t, p, a)
-			if note := ended(t, p, a); note != "" {
-				t.Errorf("its end says %q", note)
-			}
-			nothingLeft(t, a)
-		})
-	}
+		}
+		before := states.Look()
+		<-time.After(2 * time.Second) // longer than it tarries
+		if !lrm.SameState(before, states.Look()) || states.Problem() != "" {
+			t.Errorf("saved while it was frozen; %q", states.Problem())
+		}
+		if err := p.Suspend(false); err != nil {
+			t.Fatal(err)
+		}
+		until(t, p, a, "a state", func() bool { return !lrm.SameState(before, states.Look()) })
+		goesOn(t, p, a)
+		if note := ended(t, p, a); note != "" {
+			t.Errorf("its end says %q", note)
+		}
+		nothingLeft(t, a)
+	})
 }
 
 // A command that is killed in the middle of a save leaves no process and no mount, and its state
 // before, from which it goes on elsewhere.
 func TestAKillInTheMiddleOfASave(t *testing.T) {
-	f := needFaulty(t)
-	for _, step := range []string{"checkpoint", "restore"} {
-		t.Run(step, func(t *testing.T) {
-			a, p := f.inSave(t, step)
-			if len(of(t, a)) == 0 {
-				t.Error("none of its processes is seen")
-			}
-			before := a.StateDir().Look()
-			stopped(t, p)
-			if !lrm.SameState(before, a.StateDir().Look()) {
-				t.Error("the state before is another")
-			}
-			state := copied(t, a.StateDir())
-			nothingLeft(t, a)
-			moved := whole(t, state, counts)
-			p = lrmtest.Start(t, f, moved)
-			goesOn(t, p, moved)
-			if note := ended(t, p, moved); note != "" {
-				t.Errorf("its end says %q", note)
-			}
-			nothingLeft(t, moved)
-		})
-	}
+	inEachSave(t, func(t *testing.T, f faulty, step string) {
+		a, p := f.inSave(t, step)
+		if len(of(t, a)) == 0 {
+			t.Error("none of its processes is seen")
+		}
+		before := a.StateDir().Look()
+		stopped(t, p)
+		if !lrm.SameState(before, a.StateDir().Look()) {
+			t.Error("the state before is another")
+		}
+		state := copied(t, a.StateDir())
+		nothingLeft(t, a)
+		moved := whole(t, state, counts)
+		p = lrmtest.Start(t, f, moved)
+		goesOn(t, p, moved)
+		if note := ended(t, p, moved); note != "" {
+			t.Errorf("its end says %q", note)
+		}
+		nothingLeft(t, moved)
+	})
 }

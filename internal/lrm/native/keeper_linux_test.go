@@ -44,7 +44,12 @@ func whole(t *testing.T, state, script string) lrm.Attempt {
 // needSaving skips the test where commands cannot be saved whole.
 func needSaving(t *testing.T) *native.Adapter {
 	t.Helper()
-	adapter := need(t, gvisorAlone)
+	return needSavingAs(t, gvisorAlone)
+}
+
+func needSavingAs(t *testing.T, way string) *native.Adapter {
+	t.Helper()
+	adapter := need(t, way)
 	if s := adapter.Probe(t.Context()); !s.Saves {
 		t.Skip(strings.Join(s.Notes, "; "))
 	}
@@ -87,6 +92,14 @@ func gate(t *testing.T, p lrm.Process, a lrm.Attempt, name, printed string) {
 		_ = os.WriteFile(filepath.Join(a.WorkDir(), "tmp", name), nil, 0o600)
 		return strings.Contains(text(t, a.StdoutPath()), printed)
 	})
+}
+
+// openGate opens a gate that the program can see.
+func openGate(t *testing.T, a lrm.Attempt, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(a.WorkDir(), "tmp", name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // saved waits for a new state of a running attempt and keeps a copy of it elsewhere.

@@ -39,9 +39,7 @@ func TestAStateCountsAgainstTheDisk(t *testing.T) {
 		if !saves {
 			refused(t, p, a, "the task's disk has no space for its state: ")
 		}
-		if err := os.WriteFile(filepath.Join(a.WorkDir(), "tmp", "most"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		openGate(t, a, "most")
 		if !saves {
 			gate(t, p, a, "go", "end")
 			ended(t, p, a)
@@ -105,21 +103,51 @@ const holds = `dd if=/in/lines bs=64M count=1 iflag=fullblock 2>/dev/null |
 while [ ! -e /tmp/more ]; do sleep 0.1; done
 dd if=/dev/zero of=/dev/null bs=512M count=1`
 
+// holding is an attempt that has 64 MiB of an input in memory, or goes on with them.
+func holding(t *testing.T, adapter lrm.Adapter, input, state string) (lrm.Attempt, lrm.Process) {
+	t.Helper()
+	a := whole(t, state, holds)
+	a.Limits.MemoryBytes, a.Limits.MilliCPUs = 96<<20, 500
+	a.Inputs[0].HostPath = input
+	p := lrmtest.Start(t, adapter, a)
+	if state == "" {
+		until(t, p, a, "ready", func() bool { return text(t, a.StdoutPath()) == "ready\n" })
+		until(t, p, a, "all is in memory", func() bool { return idle(t, p) })
+	}
+	return a, p
+}
+
 // A command with 64 MiB in memory is saved within its limits on memory and processor, goes on
 // elsewhere with all of it, and is held by its limits there.
 func TestLimitsHoldForWhatIsSaved(t *testing.T) {
 	t.Parallel()
-	adapter := needSaving(t)
 	input, digest := random(t, 64<<20)
-	begin := func(state string) (lrm.Attempt, lrm.Process) {
-		a := whole(t, state, holds)
-		a.Limits.MemoryBytes, a.Limits.MilliCPUs = 96<<20, 500
-		a.Inputs[0].HostPath = input
-		return a, lrmtest.Start(t, adapter, a)
+	for _, way := range []string{gvisorAlone, withGVisor} {
+		t.Run(way, func(t *testing.T) {
+			adapter := needSavingAs(t, way)
+			a, p := holding(t, adapter, input, "")
+			state := savedWithin(t, a, p)
+			stopped(t, p)
+			nothingLeft(t, a)
+
+			a, p = holding(t, adapter, input, state)
+			gate(t, p, a, "go", digest)
+			if got := text(t, a.StdoutPath()); got != "ready\n"+digest+"\n" {
+				t.Errorf("it printed %q, want the digest %s", got, digest)
+			}
+			saved(t, a, p)
+			openGate(t, a, "more")
+			if r := lrmtest.Wait(t, p); r.Exit.Cause != grid.CauseMemory {
+				t.Errorf("exit = %+v, want too much memory; %s", r.Exit, text(t, a.StderrPath()))
+			}
+			nothingLeft(t, a)
+		})
 	}
-	a, p := begin("")
-	until(t, p, a, "ready", func() bool { return text(t, a.StdoutPath()) == "ready\n" })
-	until(t, p, a, "all is in memory", func() bool { return idle(t, p) })
+}
+
+// savedWithin saves an attempt, and wants it to use no more of a core meanwhile than it may.
+func savedWithin(t *testing.T, a lrm.Attempt, p lrm.Process) string {
+	t.Helper()
 	meter := p.(lrm.Meter)
 	began := time.Now()
 	before, _ := meter.CPUTime()
@@ -137,22 +165,59 @@ func TestLimitsHoldForWhatIsSaved(t *testing.T) {
 	if most := .5*1.15 + .2 + .1/took.Seconds(); !known || share > most {
 		t.Errorf("it used %.2f of a core, want at most %.2f", share, most)
 	}
-	stopped(t, p)
-	nothingLeft(t, a)
+	return state
+}
 
-	a, p = begin(state)
-	gate(t, p, a, "go", digest)
-	if got := text(t, a.StdoutPath()); got != "ready\n"+digest+"\n" {
-		t.Errorf("it printed %q, want the digest %s", got, digest)
-	}
-	saved(t, a, p)
-	if err := os.WriteFile(filepath.Join(a.WorkDir(), "tmp", "more"), nil, 0o600); err != nil {
+// A command that is frozen while its image is being written, and killed while another is, loses
+// nothing of its 64 MiB.
+func TestAFreezeWhileAnImageIsWritten(t *testing.T) {
+	t.Parallel()
+	adapter := needSaving(t)
+	input, digest := random(t, 64<<20)
+	a, p := holding(t, adapter, input, "")
+	t.Logf("frozen at %d KiB of its image", writing(t, a, p)>>10)
+	if err := p.Suspend(true); err != nil {
 		t.Fatal(err)
 	}
-	if r := lrmtest.Wait(t, p); r.Exit.Cause != grid.CauseMemory {
-		t.Errorf("exit = %+v, want too much memory; %s", r.Exit, text(t, a.StderrPath()))
+	<-time.After(time.Second)
+	if err := p.Suspend(false); err != nil {
+		t.Fatal(err)
 	}
+	until(t, p, a, "a state", func() bool { return a.StateDir().Look() != nil })
+	if err := a.StateDir().Ask(false); err != nil {
+		t.Fatal(err)
+	}
+	before := a.StateDir().Look()
+	t.Logf("killed at %d KiB of its image", writing(t, a, p)>>10)
+	stopped(t, p)
+	if !lrm.SameState(before, a.StateDir().Look()) {
+		t.Error("the state before is another")
+	}
+	state := copied(t, a.StateDir())
 	nothingLeft(t, a)
+	a, p = holding(t, adapter, input, state)
+	gate(t, p, a, "go", "ready\n"+digest+"\n")
+}
+
+// writing asks for a state, and waits until its image is being written. It gives its size then.
+func writing(t *testing.T, a lrm.Attempt, p lrm.Process) (size int64) {
+	t.Helper()
+	if err := a.StateDir().Ask(true); err != nil {
+		t.Fatal(err)
+	}
+	until(t, p, a, "an image is written", func() bool {
+		images, err := filepath.Glob(filepath.Join(a.Dir, "image-*", "checkpoint.img"))
+		if err != nil || len(images) == 0 {
+			return false
+		}
+		info, err := os.Stat(images[0])
+		if err != nil {
+			return false
+		}
+		size = info.Size()
+		return size > 0
+	})
+	return size
 }
 
 // idle reports whether an attempt uses hardly any processor time, over a quarter of a second.

@@ -146,22 +146,12 @@ func readOn(tx *bolt.Tx, dir string, facts map[string][]step.Fact) error {
 	if err != nil {
 		return err
 	}
-	tables := make(map[string]*step.Facts)
+	late := make(map[string][]change)
 	for _, c := range changes {
-		table := tables[c.machine]
-		if table == nil {
-			table = step.NewFacts()
-			tables[c.machine] = table
-			for _, f := range facts[c.machine] {
-				table.Apply(f)
-			}
-		}
-		for _, f := range c.table() {
-			table.Apply(f)
-		}
+		late[c.machine] = append(late[c.machine], c)
 	}
-	for machine, table := range tables {
-		facts[machine] = table.All()
+	for machine, of := range late {
+		facts[machine] = after(facts[machine], of)
 	}
 	return nil
 }

@@ -63,12 +63,12 @@ func (s *Store) Begin(h Header) (*Journal, error) {
 		return nil, fmt.Errorf("begin journal: machine %q: want letters and digits", h.Machine)
 	}
 	h.Incarnation, h.Part, h.FirstRecord = s.incarnation, 0, 1
-	snapshot, err := s.snapshot()
+	view, err := s.snapshot()
 	if err != nil {
 		return nil, fmt.Errorf("begin journal of %s: %w", h.Machine, err)
 	}
 	first := &successor{}
-	if err := first.write(s, h, snapshot); err != nil {
+	if err := first.write(s, h, view); err != nil {
 		first.discard()
 		return nil, err
 	}

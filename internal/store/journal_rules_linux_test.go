@@ -314,12 +314,12 @@ func TestASegmentThatCannotBeMade(t *testing.T) {
 	j, log := begun(t, Options{SegmentBytes: 160})
 	prepare := func(next *successor, part uint32) {
 		t.Helper()
-		snapshot, err := j.store.db.Begin(false)
+		view, err := j.store.snapshot()
 		must(t, err)
 		header := j.header
 		header.Part, header.FirstRecord = part, 0
 		j.next = next
-		if j.prepare(next, header, snapshot); j.next != nil {
+		if j.prepare(next, header, view); j.next != nil {
 			t.Error("it is still being made")
 		}
 		j.turning.Wait()

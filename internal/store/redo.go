@@ -70,18 +70,20 @@ type redo struct {
 	bytes int64  // of the file, when it is used
 	run   uint64 // tells frames of this start from those of others
 
-	mu      sync.Mutex // guards the fields below, and is held while facts are written
-	ready   bool       // the file has all its bytes
-	seq     uint64     // of the newest frame
-	at      int64      // where the next one begins
+	disk  sync.Mutex // guards the fields up to mu, and is held while the disk is waited for
+	ready bool       // the file has all its bytes
+	seq   uint64     // of the newest frame
+	at    int64      // where the next one begins
+
+	mu      sync.Mutex // guards pending; nobody waits for the disk with it
 	pending []change   // of the frames before
 }
 
 // put makes a change durable, all of it or nothing.
 func (s *Store) put(c change) error {
 	r := &s.redo
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.disk.Lock()
+	defer r.disk.Unlock()
 	if err := s.check(c); err != nil {
 		return err
 	}
@@ -100,8 +102,17 @@ func (s *Store) put(c change) error {
 	if err := r.write(frame); err != nil {
 		return fmt.Errorf("write facts: %w; is the disk full?", err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.pending = append(r.pending, c)
 	return nil
+}
+
+// late has what only frames have, in their order.
+func (r *redo) late() []change {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.pending)
 }
 
 // check refuses what no transaction could write later.
@@ -171,10 +182,10 @@ func fill(file *os.File, bytes int64) error {
 }
 
 // settle lets the facts take all that only frames have, and what more there is, in one transaction.
-// The caller holds the lock.
+// The caller holds the disk.
 func (s *Store) settle(more ...change) error {
 	r := &s.redo
-	all := append(r.pending, more...) //nolint:gocritic // the rest of its array is nobody's
+	all := append(r.late(), more...)
 	if len(all) == 0 {
 		return nil
 	}
@@ -190,14 +201,17 @@ func (s *Store) settle(more ...change) error {
 		path := filepath.Join(s.dir, factsFile)
 		return fmt.Errorf("write to %s: %w; is the disk full?", path, err)
 	}
-	r.pending, r.at = nil, 0
+	r.at = 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = nil
 	return nil
 }
 
 // settled does something with facts that have all.
 func (s *Store) settled(do func(*bolt.DB) error) error {
-	s.redo.mu.Lock()
-	defer s.redo.mu.Unlock()
+	s.redo.disk.Lock()
+	defer s.redo.disk.Unlock()
 	if err := s.settle(); err != nil {
 		return err
 	}
@@ -214,13 +228,45 @@ func (s *Store) seen(look func(*bolt.Tx) error) error {
 	return s.settled(func(db *bolt.DB) error { return db.View(look) })
 }
 
-// snapshot is a view of facts that have all.
-func (s *Store) snapshot() (tx *bolt.Tx, err error) {
-	err = s.settled(func(db *bolt.DB) (err error) {
-		tx, err = db.Begin(false)
-		return err
-	})
-	return tx, err
+// snapshot is a view of all facts at a moment.
+type snapshot struct {
+	tx   *bolt.Tx
+	late []change // which the facts may lack; those that they have change nothing
+}
+
+// snapshot is taken without a wait for the disk: a machine's journal goes on after it. It holds for
+// a machine none of whose facts is just being written.
+func (s *Store) snapshot() (snapshot, error) {
+	late := s.redo.late() // first: what is stored meanwhile is there twice, and not missing
+	tx, err := s.db.Begin(false)
+	return snapshot{tx, late}, err
+}
+
+// read reads all facts of a machine, and ends the view.
+func (v snapshot) read(machine string) ([]step.Fact, error) {
+	facts, err := readFacts(v.tx.Bucket(factsBucket).Bucket([]byte(machine)))
+	if err = errors.Join(err, v.tx.Rollback()); err != nil {
+		return nil, err
+	}
+	changes := slices.DeleteFunc(v.late, func(c change) bool { return c.machine != machine })
+	return after(facts, changes), nil
+}
+
+// after has facts as they are after some changes, ascending.
+func after(facts []step.Fact, changes []change) []step.Fact {
+	if len(changes) == 0 {
+		return facts
+	}
+	table := step.NewFacts()
+	for _, f := range facts {
+		table.Apply(f)
+	}
+	for _, c := range changes {
+		for _, f := range c.table() {
+			table.Apply(f)
+		}
+	}
+	return table.All()
 }
 
 // openRedo opens the file, and makes it if it is not there.

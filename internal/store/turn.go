@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -26,11 +24,7 @@ type successor struct {
 // turn begins to write the next segment, for who holds mu. The snapshot is taken now: none of the
 // machine's facts is on its way to the disk.
 func (j *Journal) turn() error {
-	snapshot, err := j.store.snapshot()
-	if durable.NoRoom(err) {
-		j.notBefore = j.written + j.store.options.SegmentBytes/16 + 1
-		return nil
-	}
+	view, err := j.store.snapshot()
 	if err != nil {
 		return j.fail(fmt.Errorf("continue journal of %s: %w", j.header.Machine, err))
 	}
@@ -38,14 +32,14 @@ func (j *Journal) turn() error {
 	header.Part++
 	header.FirstRecord = 0 // kindBegin tells
 	j.next = next
-	j.turning.Go(func() { j.prepare(next, header, snapshot) })
+	j.turning.Go(func() { j.prepare(next, header, view) })
 	return nil
 }
 
 // prepare writes the next segment's header and goes on there. On a full disk it is tried again
 // later; another error ends the journal.
-func (j *Journal) prepare(next *successor, header Header, snapshot *bolt.Tx) {
-	err := next.write(j.store, header, snapshot)
+func (j *Journal) prepare(next *successor, header Header, view snapshot) {
+	err := next.write(j.store, header, view)
 	j.flushLate() // so that little is left for the lock
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,9 +60,9 @@ func (j *Journal) prepare(next *successor, header Header, snapshot *bolt.Tx) {
 }
 
 // write makes the file and brings its header to disk, with all facts of the snapshot.
-func (n *successor) write(s *Store, h Header, snapshot *bolt.Tx) error {
-	facts, err := readFacts(snapshot.Bucket(factsBucket).Bucket([]byte(h.Machine)))
-	if err = errors.Join(err, snapshot.Rollback()); err != nil {
+func (n *successor) write(s *Store, h Header, view snapshot) error {
+	facts, err := view.read(h.Machine)
+	if err != nil {
 		return fmt.Errorf("load facts of %s from %s: %w", h.Machine, s.dir, err)
 	}
 	text, err := encodeHeader(h, step.EncodeFacts(facts))

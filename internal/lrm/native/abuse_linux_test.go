@@ -321,6 +321,10 @@ func TestAgentKilled(t *testing.T) {
 				if err = agent.Start(); err != nil {
 					t.Fatal(err)
 				}
+				t.Cleanup(func() { // else a test that fails leaves all of it running
+					_ = agent.Process.Kill()
+					_ = agent.Wait()
+				})
 				lrmtest.Until(t, "it runs", lrmtest.Patience, func() bool { return running(way, a, mark) })
 				if lease < time.Hour {
 					lrmtest.Until(t, "it is frozen", lrmtest.Patience, func() bool {

@@ -178,7 +178,8 @@ func (k *keeper) room(memory int64) error {
 		return err
 	}
 	// the image, and the state that it becomes a part of
-	if free := int64(disk.Bavail) * disk.Bsize; free < memory+state { //nolint:unconvert // 32 bits
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:unconvert // other types elsewhere
+	if free < memory+state {
 		return errors.New("the site's disk has no space for the command's state")
 	}
 	return nil

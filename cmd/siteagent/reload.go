@@ -213,7 +213,7 @@ func termsOf(c config.Agent, started agent.Config) agent.Terms {
 		Owner: ownerOf(c.Owner), Closed: closedTimes(c.Owner.Hours),
 		Capability: func(found hostinfo.Measured) grid.Capability {
 			capability := capabilityOf(c, started.Host.Machine, kinds, found)
-			capability.Saves = savesWhole(started.Adapters)
+			capability.Saves = started.Host.Capability(found).Saves
 			return capability
 		},
 		UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps,

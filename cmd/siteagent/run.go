@@ -184,12 +184,7 @@ func assemble(
 		return agent.Config{}, err
 	}
 	host := probeHost(ctx, c, slices.Sorted(maps.Keys(offered.adapters)), log)
-	bare := host.Capability
-	host.Capability = func(found hostinfo.Measured) grid.Capability {
-		capability := bare(found)
-		capability.Saves = savesWhole(offered.adapters)
-		return capability
-	}
+	host = savingWhole(ctx, host, offered.adapters)
 	capability := host.Capability(host.Measured)
 	if err = capability.Validate(); err != nil {
 		return agent.Config{}, err

@@ -52,7 +52,7 @@ func needFaulty(t *testing.T, way string) faulty {
 	f := faulty{dir: t.TempDir()}
 	script := filepath.Join(f.dir, "runsc")
 	text := fmt.Sprintf(faultScript, f.dir, runsc)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+	if err = os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	config, err := native.DefaultConfig(t.TempDir())

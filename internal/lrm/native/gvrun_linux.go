@@ -179,18 +179,18 @@ type keptStream struct {
 }
 
 // restart makes the stream hold what was printed before. Nothing prints meanwhile.
-func (s *keptStream) restart(from io.Reader, bytes int64) error {
+func (s *keptStream) restart(from io.Reader, size int64) error {
 	if err := s.file.Truncate(0); err != nil {
 		return err
 	}
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	s.size.Store(bytes)
-	if bytes == 0 {
+	s.size.Store(size)
+	if size == 0 {
 		return nil
 	}
-	_, err := io.CopyN(s.file, from, bytes)
+	_, err := io.CopyN(s.file, from, size)
 	return err
 }
 

@@ -36,8 +36,8 @@ type keeper struct {
 }
 
 // keep is the body of a keeper. It returns the command's exit code.
-func keep(orderPath string) int {
-	k, err := newKeeper(orderPath)
+func keep() int {
+	k, err := newKeeper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		return exitFailed
@@ -55,11 +55,11 @@ func keep(orderPath string) int {
 	return end.Code
 }
 
-func newKeeper(orderPath string) (*keeper, error) {
+func newKeeper() (*keeper, error) {
 	if os.Getpid() != 1 { // it ends all processes that it sees
 		return nil, errors.New("a keeper is the first process of its namespaces")
 	}
-	text, err := os.ReadFile(orderPath)
+	text, err := os.ReadFile(keepName)
 	if err != nil {
 		return nil, err
 	}

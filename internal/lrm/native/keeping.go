@@ -42,7 +42,7 @@ type keptEnding struct {
 	Note   string // what became of its states besides, for people
 }
 
-func keepPath(dir string) string { return filepath.Join(dir, "keep.json") }
+const keepName = "keep.json" // of a keeper's order
 
 func keptPath(dir string) string { return filepath.Join(dir, "kept.json") }
 
@@ -62,13 +62,14 @@ func (s sandbox) writeKeepOrder() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(keepPath(s.attempt.Dir), text, 0o600)
+	return os.WriteFile(filepath.Join(s.attempt.Dir, keepName), text, 0o600)
 }
 
-// keepArguments are those of unshare: the keeper, in namespaces that end with it.
-func (g gvisor) keepArguments(dir string) []string {
+// keepArguments are those of unshare: the keeper, in namespaces that end with it. It finds its order
+// in the attempt's directory, where it works.
+func (g gvisor) keepArguments() []string {
 	args := append(namespaceArguments(), g.runner...)
-	return append(args, argKeep, keepPath(dir))
+	return append(args, argKeep)
 }
 
 // trySaving saves a command and lets it go on, as attempts do, and says why it cannot.
@@ -87,7 +88,7 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 	ctx, cancel := context.WithTimeout(ctx, trialLimit)
 	defer cancel()
 	//nolint:gosec // arguments of our own
-	cmd := exec.CommandContext(ctx, g.unshare, g.keepArguments(dir)...)
+	cmd := exec.CommandContext(ctx, g.unshare, g.keepArguments()...)
 	cmd.Env, cmd.Dir = []string{}, dir
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -104,7 +105,7 @@ func (g gvisor) trySaving(ctx context.Context, system []systemPath) error {
 	<-ended
 	if errors.Is(err, errTrialEnded) {
 		k, _ := ending{attempt: box.attempt}.kept()
-		return fmt.Errorf("%w %s", err, strings.TrimSpace(k.Failed+" "+said.String()))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(k.Failed+" "+said.String()))
 	}
 	return err
 }
@@ -121,7 +122,7 @@ func (g gvisor) trialBox(dir string, system []systemPath) sandbox {
 	}
 }
 
-var errTrialEnded = errors.New("the trial ended:")
+var errTrialEnded = errors.New("the trial ended")
 
 // awaitState waits until an attempt's state is there, it says why there is none, or it ends.
 func awaitState(a lrm.Attempt, ended <-chan struct{}) error {

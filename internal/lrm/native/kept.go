@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +140,7 @@ func (p *packer) file(f *os.File, bytes int64) {
 // finish appends the description and the end.
 func (p *packer) finish(k kept) error {
 	text, err := json.Marshal(k)
-	if err := errors.Join(p.err, err); err != nil {
+	if err = errors.Join(p.err, err); err != nil {
 		return err
 	}
 	if len(text) > mostKeptText {
@@ -189,10 +190,10 @@ func listFiles(root *os.Root) (files []keptFile, err error) {
 // layFile puts one thing in its place in the root; content holds a file's bytes. Directories stay
 // writable: finishDirs gives them their own modes.
 func layFile(root *os.Root, f keptFile, content io.Reader) error {
-	switch f.Mode.Type() {
-	case fs.ModeDir:
+	if f.Mode.IsDir() {
 		return root.MkdirAll(f.Path, 0o700)
-	case fs.ModeSymlink:
+	}
+	if f.Link != "" {
 		return root.Symlink(f.Link, f.Path)
 	}
 	to, err := root.OpenFile(f.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -211,8 +212,7 @@ func layFile(root *os.Root, f keptFile, content io.Reader) error {
 
 // finishDirs gives directories their modes and times, the innermost first.
 func finishDirs(root *os.Root, files []keptFile) error {
-	for i := len(files) - 1; i >= 0; i-- {
-		f := files[i]
+	for _, f := range slices.Backward(files) {
 		if !f.Mode.IsDir() {
 			continue
 		}

@@ -61,7 +61,7 @@ func TestAStateIsLaidOutAsItWas(t *testing.T) {
 	if k.root, err = os.OpenRoot(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.layOut(d.Files, bytes.NewReader(state[d.Image:])); err != nil {
+	if err = k.layOut(d.Files, bytes.NewReader(state[d.Image:])); err != nil {
 		t.Fatal(err)
 	}
 	again, err := listFiles(k.root)
@@ -264,7 +264,7 @@ func TestAStreamIsKeptUpToItsLimit(t *testing.T) {
 // A keeper is the first process of its namespaces: it ends all that it sees.
 func TestAKeeperRunsNowhereElse(t *testing.T) {
 	t.Parallel()
-	if _, err := newKeeper("/none"); err == nil || errors.Is(err, os.ErrNotExist) {
+	if _, err := newKeeper(); err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a keeper among other processes: %v", err)
 	}
 }

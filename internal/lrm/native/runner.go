@@ -20,8 +20,8 @@ type job struct {
 // on its standard input, and becomes the sandbox. It returns only when it fails,
 // with the exit code.
 func RunnerMain() int {
-	if n := len(os.Args); n > 1 && os.Args[n-2] == argKeep {
-		return keep(os.Args[n-1])
+	if os.Args[len(os.Args)-1] == argKeep {
+		return keep()
 	}
 	var work job
 	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {

@@ -88,7 +88,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 		}
 		work.Program, work.Args = s.host.gvisor.unshare, s.host.gvisor.arguments(s.attempt.Dir)
 		if s.keeps() {
-			work.Args = s.host.gvisor.keepArguments(s.attempt.Dir)
+			work.Args = s.host.gvisor.keepArguments()
 			return s.writeKeepOrder()
 		}
 		return nil

@@ -30,8 +30,8 @@ func (k *keeper) save() error {
 		k.explain(k.never)
 		return nil
 	}
-	if k.control(k.run, "pause", gvisorName).Run() != nil {
-		return nil // it ends
+	if err := k.control(k.run, "pause", gvisorName).Run(); err != nil {
+		return nil //nolint:nilerr // it ends
 	}
 	seen, problem := k.look()
 	if problem == "" {
@@ -62,8 +62,8 @@ func (k *keeper) stopAndGoOn(d kept) error {
 	packed, begun := false, error(nil)
 	// the new state is the state only once the command goes on from it
 	err = k.states.Put(0, func(f *os.File) error {
-		if err := k.pack(f, image, d); err != nil {
-			return err
+		if wrong := k.pack(f, image, d); wrong != nil {
+			return wrong
 		}
 		packed, begun = true, k.start(image)
 		return begun

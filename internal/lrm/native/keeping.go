@@ -65,8 +65,8 @@ func (s sandbox) writeKeepOrder() error {
 	return os.WriteFile(filepath.Join(s.attempt.Dir, keepName), text, 0o600)
 }
 
-// keepArguments are those of unshare: the keeper, in namespaces that end with it. It finds its order
-// in the attempt's directory, where it works.
+// keepArguments are those of unshare: the keeper, in namespaces that end with it. It finds its
+// order in the attempt's directory, where it works.
 func (g gvisor) keepArguments() []string {
 	args := append(namespaceArguments(), g.runner...)
 	return append(args, argKeep)

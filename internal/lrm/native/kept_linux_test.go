@@ -25,7 +25,8 @@ func packedState(t testing.TB) []byte {
 	}
 	defer root.Close()
 	err = errors.Join(
-		root.Mkdir("empty", 0o700), root.Mkdir("tmp", 0o755), root.WriteFile("file", []byte("content"), 0o640),
+		root.Mkdir("empty", 0o700), root.Mkdir("tmp", 0o755),
+		root.WriteFile("file", []byte("content"), 0o640),
 		root.Symlink("file", "link"), root.MkdirAll("ckpt/deep", 0o700),
 		root.Chtimes("file", time.Unix(1, 2), time.Unix(1, 2)),
 	)

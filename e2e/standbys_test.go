@@ -244,11 +244,10 @@ func TestAMachineFallsAsleep(t *testing.T) {
 	id := g.begin(t, nil, "ticks=100000")
 	g.awaitPhase(t, id, view.PhaseRunning)
 	before := g.tasks(t, id)[0]
-	eventually(t, patience, "all agents keep the machine awake until they are told", func() bool {
-		return bus.Locks() == len(g.sites)
-	})
+	bus.AwaitLocks(t, len(g.sites))
 	began := time.Now()
 	bus.Sleep(t)
+	bus.AwaitSleep(t)
 	acting, took := g.awaitSuccessor(t, began)
 	if took > busyFactor*handsWithin {
 		t.Errorf("another agent acts after %s", took)

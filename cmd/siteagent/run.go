@@ -103,8 +103,8 @@ func run(ctx context.Context, s *settings) error {
 	return err
 }
 
-// handOverBeforeSleep lets others go on with the owner's jobs when the machine is about to sleep, as
-// when a lid is closed.
+// handOverBeforeSleep lets others go on with the owner's jobs when the machine is about to sleep,
+// as when a lid is closed.
 func handOverBeforeSleep(ctx context.Context, a *agent.Agent, log *slog.Logger) {
 	if err := suspend.Watch(ctx, a.HandOver); err != nil {
 		log.Debug("nobody tells when this machine is about to sleep", "error", err)

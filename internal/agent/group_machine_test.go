@@ -69,3 +69,22 @@ func TestAnOwnerThatStopsIsNotGivenTheLeadBack(t *testing.T) {
 		t.Errorf("a machine that boots next counts the owner's presence from %s on", g.ownerSince)
 	}
 }
+
+// A group that ends while somebody asks for all groups is not shown, and hides no other.
+func TestAGroupThatEndsIsNotShown(t *testing.T) {
+	b := newBenchOf(t, plans(t, 2)[1])
+	const owner = grid.SiteID("12D3KooWA4DjUqW9N15ubWMGTmsZA7HNko2A5vnvtn83qYhffUa7")
+	g, err := b.newGroup(store.Member{
+		Name: b.groupName(owner), ID: 7, Owner: owner, Stored: standby.Founded(0, nil, 7),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.end = func() {}
+	b.groups.add(g)
+	close(g.ended) // its loop has returned, and nobody has removed it yet
+	shown, err := b.Groups(t.Context())
+	if err != nil || len(shown) != 1 || shown[0].Owner != b.Self() {
+		t.Errorf("%+v, %v", shown, err)
+	}
+}

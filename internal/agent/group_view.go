@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -16,7 +17,11 @@ func (a *Agent) Groups(ctx context.Context) ([]view.Group, error) {
 		if !g.own() && !a.groups.runs(g) {
 			continue // it does not run yet
 		}
-		if err := g.ask(ctx, func() { shown = append(shown, g.view()) }); err != nil {
+		err := g.ask(ctx, func() { shown = append(shown, g.view()) })
+		if errors.Is(err, errEnded) && !g.own() {
+			continue // it was dismissed meanwhile
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

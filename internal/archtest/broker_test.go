@@ -20,12 +20,12 @@ import (
 // everything rests on to what sees everything; a file names what stands lower.
 func brokerLayers() []string {
 	return []string{
-		"doc.go", "events.go", "config.go", "near.go", "search.go", "run.go", "wall.go", "offers.go",
-		"arrival.go", "pledge.go", "saved.go", "copies.go", "task.go", "traits.go", "divide.go",
+		"doc.go", "events.go", "config.go", "near.go", "search.go", "run.go", "wall.go",
+		"offers.go", "arrival.go", "pledge.go", "saved.go", "copies.go", "task.go", "traits.go", "divide.go",
 		"job.go", "hold.go",
 		"tail.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
 		"testimony.go", "trouble.go", "faults.go", "peers.go", "trust.go", "bounds.go",
-		"policy.go", "round.go", "announce.go", "seek.go", "probe.go", "queue.go",
+		"policy.go", "round.go", "announce.go", "search_rounds.go", "probe.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go",

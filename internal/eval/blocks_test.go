@@ -21,16 +21,25 @@ func TestDisjointBlocksAgree(t *testing.T) {
 		Name: "small", Experiment: mustParse(t, smallOne), Seeds: size,
 		Only: []string{"BACKFILL"},
 	}
+	means, near := agreement(t, c, blocks)
+	if part := float64(near) / float64(means); part < .92 || part > .99 {
+		t.Errorf("%d of %d means agree: %.3f, where chance leaves .95", near, means, part)
+	}
+}
+
+// agreement compares so many blocks of seeds with each other, and counts means and those of them
+// that are as close as their intervals say.
+func agreement(t *testing.T, c Compare, blocks int) (means, near int) {
+	t.Helper()
 	var results []CompareResult
 	for k := range blocks {
-		c.First = uint64(1 + k*size)
+		c.First = uint64(1 + k*c.Seeds)
 		r, err := c.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		results = append(results, r)
 	}
-	means, near := 0, 0
 	for k := range results {
 		for _, other := range results[:k] {
 			b := compareBlocks(results[k], other)
@@ -40,9 +49,7 @@ func TestDisjointBlocksAgree(t *testing.T) {
 			means, near = means+b.Means, near+b.Close
 		}
 	}
-	if part := float64(near) / float64(means); part < .92 || part > .99 {
-		t.Errorf("%d of %d means agree: %.3f, where chance leaves .95", near, means, part)
-	}
+	return means, near
 }
 
 // The second block begins where the first one ends, whatever the number of workers, and changes

@@ -204,22 +204,7 @@ func TestBlocksOfVRMAgree(t *testing.T) {
 	c := Compare{
 		Name: "vrm", Experiment: e, Seeds: size, Only: []string{"paper-0.775", "A-optimal"},
 	}
-	var results []CompareResult
-	for k := range blocks {
-		c.First = uint64(1 + k*size)
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		results = append(results, r)
-	}
-	means, near := 0, 0
-	for k := range results {
-		for _, other := range results[:k] {
-			b := compareBlocks(results[k], other)
-			means, near = means+b.Means, near+b.Close
-		}
-	}
+	means, near := agreement(t, c, blocks)
 	t.Logf("%d of %d means agree", near, means)
 	if part := float64(near) / float64(means); means < 500 || part < .90 || part > .99 {
 		t.Errorf("%d of %d means agree: %.3f, where chance leaves .95", near, means, part)

@@ -197,13 +197,19 @@ func (p *experimentParser) rule(l *line) {
 	}
 }
 
+// ruleName refuses the name of a strategy that another one has, or that no ratio could name.
+func (l *line) ruleName(name string, isTaken bool) {
+	if isTaken || strings.ContainsAny(name, "/@") {
+		l.fail("name", name, "a name without / and @ that no other strategy has", "")
+	}
+}
+
 func (p *experimentParser) addRule(l *line, r Rule) {
 	f := p.e.Failing
-	if strings.ContainsAny(r.Name, "/@") || slices.ContainsFunc(f.Rules, func(o Rule) bool {
+	isTaken := slices.ContainsFunc(f.Rules, func(o Rule) bool {
 		return o.Name == r.Name || o.Name == r.Line || o.Line == r.Name
-	}) {
-		l.fail("name", r.Name, "a name without / and @ that no other strategy has", "")
-	}
+	})
+	l.ruleName(r.Name, isTaken)
 	f.Rules = append(f.Rules, r)
 }
 

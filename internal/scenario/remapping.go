@@ -227,11 +227,10 @@ func (l *line) only(here bool, where string, keys ...string) {
 
 func (p *experimentParser) addRemapRule(l *line, r RemapRule) {
 	m := p.e.Remapping
-	if strings.ContainsAny(r.Name, "/@") || slices.ContainsFunc(m.Rules, func(o RemapRule) bool {
+	isTaken := slices.ContainsFunc(m.Rules, func(o RemapRule) bool {
 		return o.Name == r.Name || o.Name == r.Line || o.Line == r.Name
-	}) {
-		l.fail("name", r.Name, "a name without / and @ that no other strategy has", "")
-	}
+	})
+	l.ruleName(r.Name, isTaken)
 	m.Rules = append(m.Rules, r)
 }
 

@@ -46,8 +46,8 @@ func TestPowerFails(t *testing.T) {
 }
 
 // applyAndAcknowledge lives twice in the directory. Facts change a counter, and some are
-// large, so that the files grow; segments are small, so that journals go on in new ones, and facts.log
-// is begun again often.
+// large, so that the files grow; segments are small, so that journals go on in new ones, and so is
+// facts.log, so that it is often begun again.
 func applyAndAcknowledge(t *testing.T, dir string) {
 	for life := range 2 {
 		options := Options{SegmentBytes: 4 << 10, RedoBytes: 16 * sector}

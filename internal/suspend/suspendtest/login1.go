@@ -4,6 +4,7 @@ package suspendtest
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -21,9 +22,14 @@ type Login1 struct {
 	Address string
 
 	conn  *dbus.Conn
+	given chan struct{} // a value for each lock
+
 	mu    sync.Mutex
 	locks []*os.File // guarded by mu; ends of pipes whose other ends were given away
 }
+
+// patience bounds every wait.
+const patience = 30 * time.Second
 
 // name and object are logind's.
 const (
@@ -72,7 +78,7 @@ func Start(t testing.TB) *Login1 {
 	if err != nil {
 		t.Fatal("the bus does not say where it is: ", err)
 	}
-	l := &Login1{Address: strings.TrimSpace(address)}
+	l := &Login1{Address: strings.TrimSpace(address), given: make(chan struct{}, 64)}
 	if l.conn, err = dbus.Connect(l.Address); err != nil {
 		t.Fatal(err)
 	}
@@ -113,35 +119,56 @@ func (l *Login1) inhibit(m *dbus.Message) {
 		Body: []any{dbus.UnixFD(given.Fd())},
 	}, nil)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.locks = append(l.locks, reads)
+	l.mu.Unlock()
+	l.given <- struct{}{}
 }
 
-// Locks counts the locks that were given away since the machine was awake.
-func (l *Login1) Locks() int {
+// AwaitLocks waits until so many more locks are given away.
+func (l *Login1) AwaitLocks(t testing.TB, n int) {
+	t.Helper()
+	late := time.After(patience)
+	for k := range n {
+		select {
+		case <-l.given:
+		case <-late:
+			t.Fatalf("%d locks are asked for, want %d", k, n)
+		}
+	}
+}
+
+// Sleep says that the machine is about to sleep.
+func (l *Login1) Sleep(t testing.TB) {
+	t.Helper()
+	l.say(t, true)
+}
+
+// Held counts the locks that keep the machine awake.
+func (l *Login1) Held() (held int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.locks)
+	for _, reads := range l.locks {
+		_ = reads.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		if _, err := reads.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			held++
+		}
+	}
+	return held
 }
 
-// Sleep says that the machine is about to sleep, and returns how long those who hold a lock have
-// kept it awake.
-func (l *Login1) Sleep(t testing.TB) time.Duration {
+// AwaitSleep waits until no lock keeps the machine awake any more.
+func (l *Login1) AwaitSleep(t testing.TB) {
 	t.Helper()
-	began := time.Now()
-	l.say(t, true)
 	l.mu.Lock()
-	locks := l.locks
-	l.locks = nil
-	l.mu.Unlock()
-	for _, reads := range locks {
-		_ = reads.SetReadDeadline(began.Add(10 * time.Second))
+	defer l.mu.Unlock()
+	for _, reads := range l.locks {
+		_ = reads.SetReadDeadline(time.Now().Add(patience))
 		if _, err := io.Copy(io.Discard, reads); err != nil {
 			t.Error("a lock is held on: ", err)
 		}
 		_ = reads.Close()
 	}
-	return time.Since(began)
+	l.locks = nil
 }
 
 // Wake says that it is awake again.

@@ -16,10 +16,13 @@ import (
 const withGVisor = withCommands + "sandbox: gvisor\n"
 
 // draws is a command that knows nothing of states. It draws a name when it begins, and prints it
-// then and with each of its turns, so that who begins anew or loses a turn is seen.
-const draws = `name=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+// then and with each of its turns, so that who begins anew or loses a turn is seen. It is long
+// enough to be moved twice, and has few turns: on a busy machine gVisor takes long to begin one.
+var draws = fmt.Sprintf(`name=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 i=0
-while [ "$i" -lt 120 ]; do i=$((i + 1)); echo "$name $i"; sleep 0.2; done`
+while [ "$i" -lt %d ]; do i=$((i + 1)); echo "$name $i"; sleep 1; done`, turns)
+
+const turns = 20
 
 // wantSaving skips a test where the sites do not save commands.
 func (m *mesh) wantSaving(t *testing.T, sites ...*site) {
@@ -49,7 +52,7 @@ func TestACommandThatSavesNothingMoves(t *testing.T) {
 	m := newMesh(t, submitOnly, withCommands, withGVisor, withGVisor)
 	m.wantSaving(t, m.sites[2], m.sites[3])
 	a := m.submit(
-		t, "run", "--parsable", "-d", "--checkpoint", "transparent every 1s",
+		t, "run", "--parsable", "-d", "--checkpoint", "transparent every 3s",
 		"--", "sh", "-c", draws,
 	)
 	a.want(t, 0)
@@ -73,13 +76,14 @@ func TestACommandThatSavesNothingMoves(t *testing.T) {
 		t.Errorf("faults %+v, %v", status.Faults, err)
 	}
 	m.killOnceSaved(t, id)
+	eventually(t, 3*patience, "it ends", func() bool { return m.job(t, id).Phase.Ended() })
 	m.awaitPhase(t, id, view.PhaseDone)
 	want := &strings.Builder{}
-	for i := 1; i <= 120; i++ {
+	for i := 1; i <= turns; i++ {
 		fmt.Fprintln(want, name, i)
 	}
 	if got := m.submit(t, "logs", string(id)).out; got != want.String() {
-		t.Errorf("it printed %q, want %q", got, want)
+		t.Errorf("it printed %q, want %q\n%s", got, want, m.submit(t, "describe", string(id)).out)
 	}
 	if why := m.submit(t, "why", string(id)); !strings.Contains(why.out, "does not save commands") {
 		t.Errorf("why: %s", why.out)

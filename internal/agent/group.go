@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/store"
-	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/standby"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // group is this agent's member of one owner's group: a loop that has, while this agent acts for
-// the owner, the owner's broker. The agent's own jobs have one as well, of itself alone where
-// nobody stands by. Its fields belong to the loop's goroutine.
+// the owner, the machine that the group is for. The agent's own jobs have one as well, of itself
+// alone where nobody stands by. Its fields belong to the loop's goroutine.
 type group struct {
 	*loop
 
@@ -27,15 +26,12 @@ type group struct {
 
 	member *standby.Group
 	store  *store.Store
-	making func() (*broker.Machine, step.Machine, any) // a machine of the owner's, and its settings
+	duty   duty
 
 	term    uint64                     // of the machine that acts here; 0: none does
-	jobs    func() int                 // of it that have not ended; nil: it is a test's own
-	idle    bool                       // the group was told that there are none
+	idle    bool                       // the group was told that it has nothing to do
 	record  *store.Journal             // of that machine; nil: it has none
-	shown   shown                      // what people see while another one acts
 	first   bool                       // the machine that boots is the first one of this run
-	before  map[grid.JobID]bool        // own jobs of a state that was restored
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
 	missed  bool                       // inputs were dropped that a machine is to hear at its boot
 	full    bool                       // the group takes no more
@@ -45,18 +41,11 @@ type group struct {
 	writing bool                       // Saves are just being brought to the disk
 	dropped map[step.TimerKey]struct{} // timers that an input of the batch has set anew
 
-	waitsSince time.Time // since when a command has waited for who acts
-	ownerSince time.Time // since when the owner's agent is connected
-	returnedAt time.Time // when the lead was offered to it
-	newsAt     time.Time // when it was told who acts
-	leaving    bool      // the lead was handed away, for this agent stops
-	end        func()    // of a foreign owner's group: ends its loop
+	leaving bool   // the lead was handed away, for this agent stops
+	end     func() // of a foreign owner's group: ends its loop
 
 	forming  forming
 	limit    limit
-	content  content
-	stock    stock // what is kept for another owner
-	keeping  int   // questions to keep something that are worked on
 	assembly assembly
 	parcels  parcels
 }
@@ -84,14 +73,11 @@ func (a *Agent) groupName(owner grid.SiteID) string {
 func (a *Agent) newGroup(m store.Member) (*group, error) {
 	g := &group{
 		a: a, owner: m.Owner, id: m.ID, store: a.store, first: true,
-		dropped: make(map[step.TimerKey]struct{}), forming: newForming(), content: newContent(),
+		dropped: make(map[step.TimerKey]struct{}), forming: newForming(),
 	}
 	g.loop = newLoop(m.Name, nil, nil, a.clock, a.log, nil)
 	g.perform, g.turn, g.starved = g.release, g.work, a.disk.starved
-	g.making = g.makeBroker
-	if !g.own() {
-		g.stock.most = a.cfg.Standbys.withDefaults().Data
-	}
+	g.duty = newJobs(g)
 	facts, err := a.store.Load(m.Name)
 	if err != nil {
 		return nil, err
@@ -218,7 +204,7 @@ func (g *group) think(in step.Input) {
 		g.heedJournal(g.record.Record(now, in, wanted))
 	}
 	g.step(standby.Stepped{Term: g.term, Effects: wanted})
-	if idle := g.acts() && g.jobs != nil && g.jobs() == 0; idle != g.idle {
+	if idle := g.acts() && g.duty.isIdle(); idle != g.idle {
 		g.idle = idle
 		g.step(standby.Rest{On: idle})
 	}

@@ -140,7 +140,7 @@ func (g *group) siteOf(id standby.MemberID) grid.SiteID {
 // form looks whether the group is as its owner wants it, and does what is next. It is asked with
 // each tick, and when somebody has answered.
 func (g *group) form() {
-	if !g.own() || !g.acts() {
+	if !g.duty.holds() || !g.acts() {
 		return
 	}
 	g.saveSettings()
@@ -183,9 +183,9 @@ func (g *group) certifies(voters []standby.MemberID) bool {
 		})
 }
 
-// saveSettings lets standbys know how the owner's broker is set up.
+// saveSettings lets all members know how the owner's machine is set up.
 func (g *group) saveSettings() {
-	row := groupFact(keySettings, g.a.brokerSettings())
+	row := groupFact(keySettings, g.duty.settings())
 	if string(g.member.Row(row.Kind, row.Key)) != string(row.Value) {
 		g.persist(nil, row)
 	}
@@ -208,16 +208,16 @@ func (g *group) setTarget(voters []standby.MemberID) {
 func (g *group) wish(conf standby.Conf) {
 	g.forming.since = time.Time{}
 	stay := []standby.MemberID{g.id}
-	if g.a.cfg.Standbys.Count > 0 {
+	if g.duty.wanted() > 0 {
 		stay = g.wanted(conf)
 	}
-	if len(stay) <= g.a.cfg.Standbys.Count {
+	if len(stay) <= g.duty.wanted() {
 		g.askOthers(conf)
 		if !g.unwilling(conf) {
 			return // two voters are worse than one, and a silent one may come back
 		}
-		g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
-			"bytes", g.member.TableBytes())
+		g.log.Warn("nobody keeps all facts of an owner: it goes on without others",
+			"owner", string(g.owner), "bytes", g.member.TableBytes())
 		stay = []standby.MemberID{g.id}
 	}
 	slices.Sort(stay)
@@ -230,7 +230,7 @@ func (g *group) wish(conf standby.Conf) {
 func (g *group) wanted(conf standby.Conf) []standby.MemberID {
 	wanted := g.staying(conf)
 	for site, id := range g.forming.answers {
-		isNew := len(wanted) <= g.a.cfg.Standbys.Count && !slices.Contains(wanted, id)
+		isNew := len(wanted) <= g.duty.wanted() && !slices.Contains(wanted, id)
 		if isNew && g.a.around.has(site) {
 			wanted = append(wanted, id)
 		}
@@ -256,12 +256,11 @@ func (g *group) staying(conf standby.Conf) []standby.MemberID {
 	return stay
 }
 
-// askOthers asks sites that are connected whether they stand by, in an order that differs from
-// owner to owner, so that none has all groups.
+// askOthers asks sites that are connected whether they want to be members.
 func (g *group) askOthers(conf standby.Conf) {
 	now := g.clock.now()
-	open := g.a.cfg.Standbys.Count - len(g.forming.answers)
-	for _, site := range g.a.around.sites(g.owner) {
+	open := g.duty.wanted() - len(g.forming.answers)
+	for _, site := range g.duty.candidates() {
 		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
 			return g.siteOf(id) == site && !g.isGone(id)
 		})
@@ -275,16 +274,14 @@ func (g *group) askOthers(conf standby.Conf) {
 			continue
 		}
 		g.forming.asked[site] = now
-		g.a.sendQuietly(site, protocol.StandbyAsk{
-			Epoch: g.assembly.certificate.Epoch + 1, Facts: g.member.TableBytes(),
-		})
+		g.duty.invite(site, g.assembly.certificate.Epoch+1)
 	}
 }
 
 // onAnswer takes a site's word whether it stands by; a refusal that nobody asked for says that
 // it does so no longer.
 func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
-	if !g.own() {
+	if !g.duty.holds() {
 		return
 	}
 	if m.Accept {
@@ -303,7 +300,7 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 // noteGone notes that the member of another site is none any more, or does not want to be.
 func (g *group) noteGone(site grid.SiteID) {
 	for _, id := range g.member.Members().Voters {
-		if g.siteOf(id) == site && site != g.owner && !g.isGone(id) {
+		if g.siteOf(id) == site && id != g.id && !g.isGone(id) {
 			g.forming.gone[id] = g.clock.now()
 		}
 	}
@@ -327,7 +324,7 @@ func (g *group) certify(voters, target []standby.MemberID) {
 			next.Members = append(next.Members, protocol.CertMember{ID: uint64(id), Site: site})
 		}
 	}
-	next, err := next.Sign(g.a.mesh.Sign)
+	next, err := next.Sign(g.duty.sign)
 	if err != nil {
 		g.log.Error("the members of the group cannot be certified", "error", err)
 		return
@@ -348,7 +345,7 @@ func (g *group) certified() {
 		clear(g.forming.answers)
 		clear(g.forming.asked)
 		clear(g.forming.gone)
-		g.log.Info("the group of the own jobs has changed",
+		g.log.Info("the members of a group have changed", "owner", string(g.owner),
 			"members", g.assembly.certificate.Sites(), "epoch", g.assembly.certificate.Epoch)
 	}
 	g.form()
@@ -376,4 +373,11 @@ func (g *group) tellNews(to ...grid.SiteID) {
 			g.a.sendQuietly(site, news)
 		}
 	}
+}
+
+// others are the sites of the other members.
+func (g *group) others() []grid.SiteID {
+	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
+		return s == g.a.mesh.Self()
+	})
 }

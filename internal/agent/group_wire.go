@@ -31,7 +31,7 @@ func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
 	sender := standby.MemberID(m.From)
 	switch {
 	case standby.MemberID(m.To) != g.id:
-		g.a.sendQuietly(from, protocol.StandbyAnswer{Reason: "this member has lost its log"})
+		g.duty.refuse(from, "this member has lost its log")
 		return
 	case g.siteOf(sender) != from:
 		g.a.reports.count("group_stranger")
@@ -96,12 +96,12 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 	case protocol.Rejoin:
 		a.onNews(from, m.Certificate)
 	case protocol.Keep:
-		if g := a.groups.of(m.Owner); g != nil {
-			g.soon(func() { g.onKeep(from, m) })
+		if j := a.groups.jobsOf(m.Owner); j != nil {
+			j.soon(func() { j.onKeep(from, m) })
 		}
 	case protocol.Kept:
-		if g := a.groups.of(m.Owner); g != nil {
-			g.soon(func() { g.content.onKept(g, from, m) })
+		if j := a.groups.jobsOf(m.Owner); j != nil {
+			j.soon(func() { j.content.onKept(j, from, m) })
 		}
 	default:
 		return false
@@ -132,12 +132,12 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 		return standby.MemberID(m.ID) == g.id
 	})
 	switch {
-	case g.own() && !names && (newer || g.joins()):
+	case g.duty.holds() && !names && (newer || g.joins()):
 		g.rejoin(from, c) // an old certificate that somebody shows again changes nothing
 	case !newer:
 	case !names:
 		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
-	case g.own():
+	case g.duty.holds():
 		g.assemble(c)
 	default:
 		g.assemble(c)
@@ -150,7 +150,7 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 // the certificate may have come before this agent acted.
 func (g *group) admit() {
 	conf := g.member.Members()
-	if !g.acts() || g.own() || len(conf.Outgoing) > 0 {
+	if !g.acts() || g.duty.holds() || len(conf.Outgoing) > 0 {
 		return
 	}
 	if target := g.target(); target != nil {
@@ -173,10 +173,10 @@ func (g *group) withOwner(conf standby.Conf) (voters []standby.MemberID, comes b
 	for _, m := range g.assembly.certificate.Members {
 		id := standby.MemberID(m.ID)
 		votes := slices.Contains(conf.Voters, id)
-		if m.Site == g.owner {
+		if m.Site == g.duty.seat() {
 			comes = comes || !votes
 		}
-		if votes == (m.Site != g.owner) {
+		if votes == (m.Site != g.duty.seat()) {
 			voters = append(voters, id)
 		}
 	}
@@ -241,26 +241,16 @@ func (a *Agent) dismiss(g *group, why string) {
 	if err := a.store.Dismiss(g.name, false); err != nil {
 		a.log.Warn("what was kept for an owner could not be deleted", "error", err)
 	}
-	for job := range g.content.held {
-		a.pins.release(jobOwner(job))
-	}
+	g.duty.dismissed()
 }
 
 // joins reports whether this member waits to be sent the table.
 func (g *group) joins() bool { return len(g.member.Members().Voters) == 0 }
 
-// hasNewJobs reports whether this agent has jobs that no group of an earlier life can have.
-func (g *group) hasNewJobs() bool {
-	return slices.ContainsFunc(g.seen().Jobs(), func(id grid.JobID) bool { return !g.before[id] })
-}
-
 // rejoin makes the owner's agent a new member of its group, whose log it has lost: with its disk,
 // or because it was restored from a backup.
 func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
-	if g.acts() && g.hasNewJobs() {
-		g.a.reports.count("rejoin_waits") // asked again when the standby says so again
-		g.log.Warn("standbys have jobs of an earlier life of this site; they are taken up when "+
-			"those that were submitted here since have ended", "standby", string(to))
+	if !g.duty.mayRejoin(to) {
 		return
 	}
 	g.a.groups.turn.Lock()
@@ -268,7 +258,7 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	if !g.joins() { // else it has asked before
 		if g.acts() {
 			g.discard(standby.Discard{
-				Term: g.term, Why: "the jobs of an earlier life are taken up",
+				Term: g.term, Why: "the group of an earlier life is joined again",
 			})
 		}
 		g.id = newMemberID()
@@ -281,19 +271,17 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	c.Epoch++
 	c.Members = append(
 		slices.DeleteFunc(slices.Clone(c.Members), func(m protocol.CertMember) bool {
-			return m.Site == g.owner // whose logs are lost
+			return m.Site == g.a.mesh.Self() // whose logs are lost
 		}),
-		protocol.CertMember{ID: uint64(g.id), Site: g.owner},
+		protocol.CertMember{ID: uint64(g.id), Site: g.a.mesh.Self()},
 	)
-	next, err := c.Sign(g.a.mesh.Sign)
+	next, err := c.Sign(g.duty.sign)
 	if err != nil {
-		g.log.Error("the group of the own jobs cannot be joined again", "error", err)
+		g.log.Error("a group cannot be joined again", "owner", string(g.owner), "error", err)
 		return
 	}
 	g.assemble(next)
-	for _, site := range next.Sites() {
-		if site != g.owner {
-			g.a.sendQuietly(site, protocol.Rejoin{Certificate: next.Encode()})
-		}
+	for _, site := range g.others() {
+		g.a.sendQuietly(site, protocol.Rejoin{Certificate: next.Encode()})
 	}
 }

@@ -104,7 +104,7 @@ func (a *Agent) openGroups() error {
 		if g.own() {
 			a.broker = g.loop
 		} else {
-			g.pinTable() // before what nobody owns is swept
+			a.groups.jobsOf(g.owner).pinTable() // before what nobody owns is swept
 		}
 	}
 	return nil

@@ -297,8 +297,30 @@ func goldenMessages() map[string]Message {
 			},
 			Signature: bytes.Repeat([]byte{5}, SignatureBytes),
 		},
-		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"bookings": Bookings{
+			Term: 3, Number: 1<<32 | 5, More: true,
+			Capacity: grid.Resources{MilliCPUs: 8000, MemoryBytes: 1 << 30},
+			Works:    grid.Resources{MilliCPUs: 6000, MemoryBytes: 1 << 29},
+			Held: []Booking{
+				{
+					Attempt: at, Submitter: "12D3KooWsite", StartsIn: time.Hour, Lasts: time.Minute,
+					Need: grid.Resources{MilliCPUs: 2000}, BookedAgo: time.Second, Scales: true,
+					DataBytes: 4096,
+				},
+			},
+			Gone: []grid.AttemptID{{Task: grid.TaskID{Job: at.Task.Job, Index: 8}, Token: 1}},
+		},
+		"bookingswhole": Bookings{Term: 1, Number: 1, Whole: true},
+		"booked":        Booked{Term: 3, Number: 1<<32 | 5, Again: true},
+		"remap": Remap{
+			Term: 3, Number: 9, Site: "12D3KooWdead", Before: 20 * time.Minute,
+			Moves: []RemapMove{
+				{Task: at.Task, To: "12D3KooWgood"}, {Task: grid.TaskID{Job: at.Task.Job}},
+			},
+		},
+		"remapped": Remapped{Term: 3, Number: 9, Elsewhere: []grid.TaskID{at.Task}},
+		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

@@ -199,8 +199,12 @@ func goldenMessages() map[string]Message {
 		"standbyask":    StandbyAsk{Epoch: 3, Facts: 1 << 20},
 		"standbyaccept": StandbyAnswer{Accept: true, Member: 8, Epoch: 3},
 		"standbyrefuse": StandbyAnswer{Reason: "its owner stands by for nobody", Epoch: 3},
-		"standbynews":   StandbyNews{Certificate: certificate, Term: 4, Acting: "12D3KooWother"},
-		"rejoin":        Rejoin{Certificate: certificate},
+		"groupask":      GroupAsk{"12D3KooWdomain", StandbyAsk{Epoch: 3, Facts: 1 << 20}},
+		"groupanswer": GroupAnswer{
+			"12D3KooWdomain", StandbyAnswer{Accept: true, Member: 8, Epoch: 3},
+		},
+		"standbynews": StandbyNews{Certificate: certificate, Term: 4, Acting: "12D3KooWother"},
+		"rejoin":      Rejoin{Certificate: certificate},
 		"keep": Keep{
 			Owner: "12D3KooWowner", Job: at.Task.Job, Number: 5,
 			CIDs: []grid.CID{"bafkinput", "bafkoutput"},

@@ -472,14 +472,12 @@ func messages() map[string]func(*rapid.T) Message {
 		"standbyask": func(t *rapid.T) Message {
 			return StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}
 		},
-		"standbyanswer": func(t *rapid.T) Message {
-			m := StandbyAnswer{Epoch: number(t), Accept: rapid.Bool().Draw(t, "accepts")}
-			if m.Accept {
-				m.Member = drawMemberID(t)
-			} else {
-				m.Reason = "no" + drawText(t)
-			}
-			return m
+		"standbyanswer": func(t *rapid.T) Message { return drawStandbyAnswer(t) },
+		"groupask": func(t *rapid.T) Message {
+			return GroupAsk{drawSite(t), StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}}
+		},
+		"groupanswer": func(t *rapid.T) Message {
+			return GroupAnswer{drawSite(t), drawStandbyAnswer(t)}
 		},
 		"standbynews": func(t *rapid.T) Message {
 			m := StandbyNews{Certificate: drawBytes(t, 40), Term: number(t)}
@@ -505,6 +503,16 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 		},
 	}
+}
+
+func drawStandbyAnswer(t *rapid.T) StandbyAnswer {
+	m := StandbyAnswer{Epoch: rapid.Uint64().Draw(t, "epoch"), Accept: rapid.Bool().Draw(t, "accepts")}
+	if m.Accept {
+		m.Member = drawMemberID(t)
+	} else {
+		m.Reason = "no" + drawText(t)
+	}
+	return m
 }
 
 func drawTask(t *rapid.T) grid.TaskID { return drawAttempt(t).Task }

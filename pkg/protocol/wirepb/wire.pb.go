@@ -75,6 +75,8 @@ type Wire struct {
 	//	*Wire_Rejoin
 	//	*Wire_Keep
 	//	*Wire_Kept
+	//	*Wire_GroupAsk
+	//	*Wire_GroupAnswer
 	//	*Wire_Bookings
 	//	*Wire_Booked
 	//	*Wire_Remap
@@ -473,6 +475,24 @@ func (x *Wire) GetKept() *Kept {
 	return nil
 }
 
+func (x *Wire) GetGroupAsk() *GroupAsk {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_GroupAsk); ok {
+			return x.GroupAsk
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetGroupAnswer() *GroupAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_GroupAnswer); ok {
+			return x.GroupAnswer
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBookings() *Bookings {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_Bookings); ok {
@@ -672,6 +692,14 @@ type Wire_Kept struct {
 	Kept *Kept `protobuf:"bytes,66,opt,name=kept,proto3,oneof"`
 }
 
+type Wire_GroupAsk struct {
+	GroupAsk *GroupAsk `protobuf:"bytes,67,opt,name=group_ask,json=groupAsk,proto3,oneof"`
+}
+
+type Wire_GroupAnswer struct {
+	GroupAnswer *GroupAnswer `protobuf:"bytes,68,opt,name=group_answer,json=groupAnswer,proto3,oneof"`
+}
+
 type Wire_Bookings struct {
 	Bookings *Bookings `protobuf:"bytes,70,opt,name=bookings,proto3,oneof"`
 }
@@ -763,6 +791,10 @@ func (*Wire_Rejoin) isWire_Body() {}
 func (*Wire_Keep) isWire_Body() {}
 
 func (*Wire_Kept) isWire_Body() {}
+
+func (*Wire_GroupAsk) isWire_Body() {}
+
+func (*Wire_GroupAnswer) isWire_Body() {}
 
 func (*Wire_Bookings) isWire_Body() {}
 
@@ -5611,6 +5643,112 @@ func (x *StandbyAnswer) GetEpoch() uint64 {
 	return 0
 }
 
+// The two for a group whose owner is not the sender. An older site does not know them: with another
+// field of StandbyAsk it would stand by for the sender.
+type GroupAsk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Ask           *StandbyAsk            `protobuf:"bytes,2,opt,name=ask,proto3" json:"ask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAsk) Reset() {
+	*x = GroupAsk{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAsk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAsk) ProtoMessage() {}
+
+func (x *GroupAsk) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAsk.ProtoReflect.Descriptor instead.
+func (*GroupAsk) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *GroupAsk) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *GroupAsk) GetAsk() *StandbyAsk {
+	if x != nil {
+		return x.Ask
+	}
+	return nil
+}
+
+type GroupAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Answer        *StandbyAnswer         `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAnswer) Reset() {
+	*x = GroupAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAnswer) ProtoMessage() {}
+
+func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAnswer.ProtoReflect.Descriptor instead.
+func (*GroupAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *GroupAnswer) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *GroupAnswer) GetAnswer() *StandbyAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 type StandbyNews struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
@@ -5622,7 +5760,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5634,7 +5772,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5647,7 +5785,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -5680,7 +5818,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +5830,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +5843,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -5728,7 +5866,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5740,7 +5878,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5753,7 +5891,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Keep) GetOwner() string {
@@ -5802,7 +5940,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5814,7 +5952,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5827,7 +5965,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Kept) GetOwner() string {
@@ -5867,7 +6005,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5879,7 +6017,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5892,7 +6030,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Bookings) GetTerm() uint64 {
@@ -5967,7 +6105,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5979,7 +6117,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5992,7 +6130,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Booking) GetAttempt() *Attempt {
@@ -6062,7 +6200,7 @@ type Booked struct {
 
 func (x *Booked) Reset() {
 	*x = Booked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6074,7 +6212,7 @@ func (x *Booked) String() string {
 func (*Booked) ProtoMessage() {}
 
 func (x *Booked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6087,7 +6225,7 @@ func (x *Booked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booked.ProtoReflect.Descriptor instead.
 func (*Booked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Booked) GetTerm() uint64 {
@@ -6124,7 +6262,7 @@ type Remap struct {
 
 func (x *Remap) Reset() {
 	*x = Remap{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6136,7 +6274,7 @@ func (x *Remap) String() string {
 func (*Remap) ProtoMessage() {}
 
 func (x *Remap) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6149,7 +6287,7 @@ func (x *Remap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remap.ProtoReflect.Descriptor instead.
 func (*Remap) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Remap) GetTerm() uint64 {
@@ -6198,7 +6336,7 @@ type RemapMove struct {
 
 func (x *RemapMove) Reset() {
 	*x = RemapMove{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6210,7 +6348,7 @@ func (x *RemapMove) String() string {
 func (*RemapMove) ProtoMessage() {}
 
 func (x *RemapMove) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6223,7 +6361,7 @@ func (x *RemapMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemapMove.ProtoReflect.Descriptor instead.
 func (*RemapMove) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RemapMove) GetJob() string {
@@ -6258,7 +6396,7 @@ type Remapped struct {
 
 func (x *Remapped) Reset() {
 	*x = Remapped{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6270,7 +6408,7 @@ func (x *Remapped) String() string {
 func (*Remapped) ProtoMessage() {}
 
 func (x *Remapped) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6283,7 +6421,7 @@ func (x *Remapped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remapped.ProtoReflect.Descriptor instead.
 func (*Remapped) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Remapped) GetTerm() uint64 {
@@ -6311,7 +6449,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xb9\x11\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xae\x12\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -6357,7 +6495,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\fstandby_news\x18? \x01(\v2\x18.mrs.wire.v1.StandbyNewsH\x00R\vstandbyNews\x12-\n" +
 	"\x06rejoin\x18@ \x01(\v2\x13.mrs.wire.v1.RejoinH\x00R\x06rejoin\x12'\n" +
 	"\x04keep\x18A \x01(\v2\x11.mrs.wire.v1.KeepH\x00R\x04keep\x12'\n" +
-	"\x04kept\x18B \x01(\v2\x11.mrs.wire.v1.KeptH\x00R\x04kept\x123\n" +
+	"\x04kept\x18B \x01(\v2\x11.mrs.wire.v1.KeptH\x00R\x04kept\x124\n" +
+	"\tgroup_ask\x18C \x01(\v2\x15.mrs.wire.v1.GroupAskH\x00R\bgroupAsk\x12=\n" +
+	"\fgroup_answer\x18D \x01(\v2\x18.mrs.wire.v1.GroupAnswerH\x00R\vgroupAnswer\x123\n" +
 	"\bbookings\x18F \x01(\v2\x15.mrs.wire.v1.BookingsH\x00R\bbookings\x12-\n" +
 	"\x06booked\x18G \x01(\v2\x13.mrs.wire.v1.BookedH\x00R\x06booked\x12*\n" +
 	"\x05remap\x18H \x01(\v2\x12.mrs.wire.v1.RemapH\x00R\x05remap\x123\n" +
@@ -6774,7 +6914,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06accept\x18\x01 \x01(\bR\x06accept\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"[\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"K\n" +
+	"\bGroupAsk\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12)\n" +
+	"\x03ask\x18\x02 \x01(\v2\x17.mrs.wire.v1.StandbyAskR\x03ask\"W\n" +
+	"\vGroupAnswer\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x122\n" +
+	"\x06answer\x18\x02 \x01(\v2\x1a.mrs.wire.v1.StandbyAnswerR\x06answer\"[\n" +
 	"\vStandbyNews\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -6843,7 +6989,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -6913,16 +7059,18 @@ var (
 		(*Group)(nil),             // 65: mrs.wire.v1.Group
 		(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
 		(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
-		(*StandbyNews)(nil),       // 68: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 69: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 70: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 71: mrs.wire.v1.Kept
-		(*Bookings)(nil),          // 72: mrs.wire.v1.Bookings
-		(*Booking)(nil),           // 73: mrs.wire.v1.Booking
-		(*Booked)(nil),            // 74: mrs.wire.v1.Booked
-		(*Remap)(nil),             // 75: mrs.wire.v1.Remap
-		(*RemapMove)(nil),         // 76: mrs.wire.v1.RemapMove
-		(*Remapped)(nil),          // 77: mrs.wire.v1.Remapped
+		(*GroupAsk)(nil),          // 68: mrs.wire.v1.GroupAsk
+		(*GroupAnswer)(nil),       // 69: mrs.wire.v1.GroupAnswer
+		(*StandbyNews)(nil),       // 70: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 71: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 72: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 73: mrs.wire.v1.Kept
+		(*Bookings)(nil),          // 74: mrs.wire.v1.Bookings
+		(*Booking)(nil),           // 75: mrs.wire.v1.Booking
+		(*Booked)(nil),            // 76: mrs.wire.v1.Booked
+		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
+		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
+		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
 	}
 )
 
@@ -6961,85 +7109,89 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	65,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
 	66,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
 	67,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	68,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	69,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	70,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	71,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	72,  // 38: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
-	74,  // 39: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
-	75,  // 40: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
-	77,  // 41: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	61,  // 42: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,   // 43: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,   // 44: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,   // 45: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,   // 46: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,   // 47: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 48: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 49: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 50: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 51: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 52: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 53: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 54: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 55: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 56: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 57: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 58: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 59: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 60: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 61: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 62: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 63: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 64: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 65: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 66: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 67: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 68: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 69: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 70: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 71: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 72: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 73: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 74: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 75: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 76: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 77: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 78: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 79: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 80: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 81: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 82: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 83: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 84: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 85: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 86: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 87: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 88: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 89: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 90: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 91: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 92: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 93: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 94: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 95: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 96: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 97: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 98: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 99: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	3,   // 100: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 101: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	73,  // 102: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 103: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 104: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 105: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	76,  // 106: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	76,  // 107: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	70,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	71,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	72,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	73,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	68,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
+	69,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
+	74,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
+	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
+	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
+	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
+	61,  // 44: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 45: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 46: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 47: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 48: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 49: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 50: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 51: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 52: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 53: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 54: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 55: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 56: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 57: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 58: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 59: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 60: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 61: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 62: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 63: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 64: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 65: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 66: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 67: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 68: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 69: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 70: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 71: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 72: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 73: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 74: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 75: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 76: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 77: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 78: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 79: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 80: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 81: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 82: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 83: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 84: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 85: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 86: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 87: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 88: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 89: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 90: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 91: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 92: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 93: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 94: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 95: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 96: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 98: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 99: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 100: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 101: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 102: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 103: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 104: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 105: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 106: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 107: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 108: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 109: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 110: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 111: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -7086,6 +7238,8 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Rejoin)(nil),
 		(*Wire_Keep)(nil),
 		(*Wire_Kept)(nil),
+		(*Wire_GroupAsk)(nil),
+		(*Wire_GroupAnswer)(nil),
 		(*Wire_Bookings)(nil),
 		(*Wire_Booked)(nil),
 		(*Wire_Remap)(nil),
@@ -7102,7 +7256,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   78,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -41,8 +41,9 @@ type group struct {
 	writing bool                       // Saves are just being brought to the disk
 	dropped map[step.TimerKey]struct{} // timers that an input of the batch has set anew
 
-	leaving bool   // the lead was handed away, for this agent stops
-	end     func() // of a foreign owner's group: ends its loop
+	made    time.Time // when this agent became a member, or its loop was made
+	leaving bool      // the lead was handed away, for this agent stops
+	end     func()    // of a foreign owner's group: ends its loop
 
 	forming  forming
 	limit    limit
@@ -56,7 +57,7 @@ func wakeKey() step.TimerKey { return step.TimerKey{Name: "group"} }
 // mostWaiting bounds the inputs that wait for a machine to boot, or for the group.
 const mostWaiting = queueLimit
 
-// groupPrefix begins the names of the machines of other owners.
+// groupPrefix begins the names of the machines of other owners of jobs.
 const groupPrefix = "standby"
 
 // groupName is the machine's name in the store: that of the own jobs is the broker's.
@@ -66,18 +67,26 @@ func (a *Agent) groupName(owner grid.SiteID) string {
 	}
 	sum := sha256.Sum256([]byte(owner))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])
-	return groupPrefix + strings.ToLower(text)
+	prefix := groupPrefix
+	if owner == a.domainSite() {
+		prefix = controlPrefix
+	}
+	return prefix + strings.ToLower(text)
 }
 
 // newGroup makes the loop of a member that the store has.
 func (a *Agent) newGroup(m store.Member) (*group, error) {
 	g := &group{
-		a: a, owner: m.Owner, id: m.ID, store: a.store, first: true,
+		a: a, made: a.clock.now(), owner: m.Owner, id: m.ID, store: a.store, first: true,
 		dropped: make(map[step.TimerKey]struct{}), forming: newForming(),
 	}
 	g.loop = newLoop(m.Name, nil, nil, a.clock, a.log, nil)
 	g.perform, g.turn, g.starved = g.release, g.work, a.disk.starved
-	g.duty = newJobs(g)
+	if strings.HasPrefix(m.Name, controlPrefix) {
+		g.duty = newControl(g)
+	} else {
+		g.duty = newJobs(g)
+	}
 	facts, err := a.store.Load(m.Name)
 	if err != nil {
 		return nil, err
@@ -100,6 +109,7 @@ func (g *group) open(stored standby.Stored) error {
 		cfg.ElectionTimeout, cfg.ElectionSpread = timing, timing*3/10
 		cfg.ResignAfter, cfg.Rest = 3*timing, 2*timing
 	}
+	cfg.Rest = g.duty.rest(cfg.Rest)
 	member, err := standby.New(cfg, g.clock.now(), &stored)
 	if err != nil {
 		return fmt.Errorf("group of %s: %w", g.owner, err)

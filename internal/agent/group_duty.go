@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -19,13 +21,14 @@ type duty interface {
 	begun(first bool)
 	ends(why string)
 
-	isIdle() bool          // the machine that runs here has nothing to do
-	restored() bool        // the machine that boots is to know that the state was restored
-	perform(e step.Effect) // one that the group has let go
-	tick()                 // once a second
-	met(site grid.SiteID)  // a site is connected
-	unreadable(err error)  // the machine does not take the facts
-	dismissed()            // this agent is no member any more
+	isIdle() bool                           // the machine that runs here has nothing to do
+	rest(usual time.Duration) time.Duration // between heartbeats while there is nothing to do
+	restored() bool                         // the machine that boots is to know that the state was restored
+	perform(e step.Effect)                  // one that the group has let go
+	tick()                                  // once a second
+	met(site grid.SiteID)                   // a site is connected
+	unreadable(err error)                   // the machine does not take the facts
+	dismissed()                             // this agent is no member any more
 }
 
 // chair is the owner of a group, whose word it is who belongs to it.

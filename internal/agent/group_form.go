@@ -47,11 +47,13 @@ const (
 	refusedFor = 10 * time.Minute // a site that has refused is not asked again for so long
 	askAgain   = 5 * time.Second  // an unanswered question is asked again
 	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
+	mostTries  = 3                // a question that was asked so often is not answered
 )
 
 // forming keeps track of how the owner's agent gets its standbys, and replaces them.
 type forming struct {
 	asked   map[grid.SiteID]time.Time // when
+	tries   map[grid.SiteID]int       // how often, without an answer
 	refused map[grid.SiteID]declined
 	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
 	// members that have said that they are none any more, or do not want to be; since when
@@ -67,7 +69,7 @@ type declined struct {
 
 func newForming() forming {
 	return forming{
-		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]declined{},
+		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{}, refused: map[grid.SiteID]declined{},
 		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
@@ -77,6 +79,7 @@ type assembly struct {
 	certificate protocol.Certificate // zero: nobody but the owner, whose word it would be
 	encoded     []byte
 	left        []grid.SiteID // sites that the one before has named
+	joins       grid.SiteID   // who takes part again with it, under another number
 }
 
 // newMemberID draws the number of a member that joins.
@@ -274,6 +277,11 @@ func (g *group) askOthers(conf standby.Conf) {
 			continue
 		}
 		g.forming.asked[site] = now
+		if g.forming.tries[site]++; g.forming.tries[site] > mostTries {
+			delete(g.forming.tries, site)
+			g.forming.refused[site] = declined{now, "it does not answer; its version may be older"}
+			continue
+		}
 		g.duty.invite(site, g.assembly.certificate.Epoch+1)
 	}
 }
@@ -281,9 +289,13 @@ func (g *group) askOthers(conf standby.Conf) {
 // onAnswer takes a site's word whether it stands by; a refusal that nobody asked for says that
 // it does so no longer.
 func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
+	if !m.Accept {
+		g.noteGone(from)
+	}
 	if !g.duty.holds() {
 		return
 	}
+	delete(g.forming.tries, from)
 	if m.Accept {
 		if _, asked := g.forming.asked[from]; asked {
 			g.forming.answers[from] = standby.MemberID(m.Member)
@@ -291,7 +303,6 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 	} else {
 		g.forming.refused[from] = declined{g.clock.now(), m.Reason}
 		delete(g.forming.answers, from)
-		g.noteGone(from)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
 	}
 	g.form()
@@ -361,6 +372,16 @@ func (g *group) tellNews(to ...grid.SiteID) {
 	if g.assembly.encoded == nil {
 		return
 	}
+	news := g.news()
+	for _, site := range to {
+		if site != g.a.mesh.Self() {
+			g.a.sendQuietly(site, news)
+		}
+	}
+}
+
+// news says who acts, as far as is known here.
+func (g *group) news() protocol.StandbyNews {
 	leader, term := g.member.Leader()
 	news := protocol.StandbyNews{
 		Certificate: g.assembly.encoded, Term: term, Acting: g.siteOf(leader),
@@ -368,11 +389,7 @@ func (g *group) tellNews(to ...grid.SiteID) {
 	if leader == 0 || term == 0 {
 		news.Acting = ""
 	}
-	for _, site := range to {
-		if site != g.a.mesh.Self() {
-			g.a.sendQuietly(site, news)
-		}
-	}
+	return news
 }
 
 // others are the sites of the other members.

@@ -131,6 +131,8 @@ func (j *jobs) restored() bool { return j.own() && j.store.Restored() }
 
 func (j *jobs) isIdle() bool { return j.shown.machine != nil && j.shown.machine.Open() == 0 }
 
+func (j *jobs) rest(usual time.Duration) time.Duration { return usual }
+
 // ends tells who waits for an answer that the outcome is not known.
 func (j *jobs) ends(why string) {
 	j.log.Info("this agent acts no longer for the jobs of an owner",

@@ -62,11 +62,7 @@ func (g *group) view() view.Group {
 		v.Acting = g.siteOf(leader)
 	}
 	for _, id := range conf.Voters {
-		site := g.siteOf(id)
-		peer, connected := g.a.around.peer(site)
-		v.Members = append(v.Members, view.GroupMember{
-			Site: site, Name: peer.Name, Away: !connected && site != g.a.mesh.Self(),
-		})
+		v.Members = append(v.Members, g.a.groupMember(g.siteOf(id)))
 	}
 	if g.duty.holds() {
 		v.Wanted, v.Refusals = g.duty.wanted(), g.refusals()

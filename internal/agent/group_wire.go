@@ -83,7 +83,7 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 		if g := a.groups.of(m.Owner); g != nil {
 			g.soon(func() { g.onGroup(from, m) })
 		} else {
-			a.sendQuietly(from, protocol.StandbyAnswer{Reason: "no part in this group any more"})
+			a.refuse(from, m.Owner, "no part in this group any more")
 		}
 	case protocol.StandbyAsk:
 		a.spawn(func() { a.standByFor(from, m) })
@@ -91,10 +91,16 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 		if g := a.groups.of(a.mesh.Self()); g != nil {
 			g.soon(func() { g.onAnswer(from, m) })
 		}
+	case protocol.GroupAsk:
+		a.spawn(func() { a.joinDomain(from, m) })
+	case protocol.GroupAnswer:
+		if g := a.groups.of(m.Owner); g != nil {
+			g.soon(func() { g.onAnswer(from, m.StandbyAnswer) })
+		}
 	case protocol.StandbyNews:
-		a.onNews(from, m.Certificate)
+		a.onNews(from, m.Certificate, false)
 	case protocol.Rejoin:
-		a.onNews(from, m.Certificate)
+		a.onNews(from, m.Certificate, true)
 	case protocol.Keep:
 		if j := a.groups.jobsOf(m.Owner); j != nil {
 			j.soon(func() { j.onKeep(from, m) })
@@ -110,7 +116,7 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 }
 
 // onNews takes a certificate from anybody: what counts is the owner's signature.
-func (a *Agent) onNews(from grid.SiteID, encoded []byte) {
+func (a *Agent) onNews(from grid.SiteID, encoded []byte, joins bool) {
 	c, err := protocol.DecodeCertificate(encoded)
 	if err == nil {
 		err = c.Verify(p2p.SignedBy)
@@ -121,12 +127,13 @@ func (a *Agent) onNews(from grid.SiteID, encoded []byte) {
 		return
 	}
 	if g := a.groups.of(c.Owner); g != nil {
-		g.soon(func() { g.onCertificate(from, c) })
+		g.soon(func() { g.onCertificate(from, c, joins) })
 	}
 }
 
-// onCertificate heeds the owner's word on who belongs to the group.
-func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
+// onCertificate heeds the owner's word on who belongs to the group. It joins says that it comes from
+// the owner's agent, which takes part again.
+func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate, joins bool) {
 	newer := c.Epoch > g.assembly.certificate.Epoch
 	names := slices.ContainsFunc(c.Members, func(m protocol.CertMember) bool {
 		return standby.MemberID(m.ID) == g.id
@@ -135,12 +142,17 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 	case g.duty.holds() && !names && (newer || g.joins()):
 		g.rejoin(from, c) // an old certificate that somebody shows again changes nothing
 	case !newer:
+	case !names && g.joins() && g.clock.now().Sub(g.made) < abandon:
+		// It was asked a moment ago, and the certificate that names it is on its way.
 	case !names:
 		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
 	case g.duty.holds():
 		g.assemble(c)
 	default:
 		g.assemble(c)
+		if joins {
+			g.assembly.joins = from
+		}
 		g.admit()
 	}
 }
@@ -214,15 +226,9 @@ func (a *Agent) enlist(owner grid.SiteID, m protocol.StandbyAsk) (standby.Member
 	member := store.Member{
 		Name: a.groupName(owner), ID: newMemberID(), Owner: owner, Stored: standby.Joining(),
 	}
-	if err := a.store.Enlist(member); err != nil {
+	if err := a.takePart(member); err != nil {
 		return 0, err
 	}
-	g, err := a.newGroup(member)
-	if err != nil {
-		return 0, err
-	}
-	a.groups.add(g)
-	a.runGroup(g)
 	a.log.Info("this agent stands by for an owner", "owner", string(owner))
 	return member.ID, nil
 }
@@ -237,7 +243,7 @@ func (a *Agent) dismiss(g *group, why string) {
 	a.groups.remove(g)
 	g.end()
 	<-g.ended
-	a.log.Info("this agent stands by for an owner no longer", "owner", string(g.owner), "why", why)
+	a.log.Info("this agent has no part in a group any more", "owner", string(g.owner), "why", why)
 	if err := a.store.Dismiss(g.name, false); err != nil {
 		a.log.Warn("what was kept for an owner could not be deleted", "error", err)
 	}

@@ -118,6 +118,8 @@ func NewMachine(h store.Header) (step.Machine, error) {
 			return nil, fmt.Errorf("configuration of the submitter machine: %w", err)
 		}
 		return broker.New(c), nil
+	case strings.HasPrefix(h.Machine, controlPrefix):
+		return newController(h.Config)
 	default:
 		return nil, fmt.Errorf("there is no machine %q", h.Machine)
 	}

@@ -1,0 +1,119 @@
+package agent_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/agent"
+	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// keyed are the plans of agents of a domain with a key, which the first one holds. All take part in
+// its group if they are asked.
+func keyed(t *testing.T, n int) []agent.Config {
+	t.Helper()
+	configs := agent.Plans(t, n)
+	c := configs[0]
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	registry, err := member.Open(member.Config{
+		Dir: c.StateDir, Domain: c.P2P.Domain, Self: c.P2P.Allow[0], Name: c.Name,
+	})
+	if err == nil {
+		_, _, err = registry.Invite(time.Hour, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range configs {
+		configs[i].DomainKey = registry.Key()
+		configs[i].Controller = agent.Controlling{Found: true, Accept: true}
+	}
+	return configs
+}
+
+// controller is the domain's controller as an agent sees it.
+func (n *node) controller(t *testing.T) view.Controller {
+	t.Helper()
+	status, err := n.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.Controller == nil {
+		return view.Controller{}
+	}
+	return *status.Controller
+}
+
+// awaitController waits until all nodes agree on who the controller is, one of them.
+func awaitController(t *testing.T, nodes ...*node) (acting *node) {
+	t.Helper()
+	agent.Eventually(t, "all agree on the controller", func() bool {
+		site := nodes[0].controller(t).Acting
+		at := slices.IndexFunc(nodes, func(n *node) bool { return n.Self() == site })
+		if at < 0 {
+			return false
+		}
+		acting = nodes[at]
+		return !slices.ContainsFunc(nodes, func(n *node) bool {
+			c := n.controller(t)
+			return c.Acting != site || c.Changing || len(c.Members) != 3 ||
+				c.Here != (n.Self() == site)
+		})
+	})
+	return acting
+}
+
+// ruled starts agents of a domain with a key, and waits for its controller.
+func ruled(t *testing.T, n int) (nodes []*node, acting *node) {
+	t.Helper()
+	for _, c := range keyed(t, n) {
+		nodes = append(nodes, start(t, c, nodes...))
+	}
+	return nodes, awaitController(t, nodes...)
+}
+
+// but are the nodes without one.
+func but(nodes []*node, without *node) []*node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return n == without })
+}
+
+// takeOver is what is asked for: so soon after the end of a controller there is another one.
+const takeOver = 5 * time.Second
+
+// Three members of a domain have a controller. It is killed, and another one acts soon; the lead
+// does not return when the killed one does, which is a member again; and it may be killed again.
+func TestAControllerOutlivesItsAgent(t *testing.T) {
+	nodes, acting := ruled(t, 4)
+	term := acting.controller(t).Term
+	for range 2 {
+		lost := acting
+		rest := but(nodes, lost)
+		began := time.Now()
+		lost.die(t)
+		agent.Eventually(t, "another one acts", func() bool {
+			return slices.ContainsFunc(rest, func(n *node) bool { return n.controller(t).Here })
+		})
+		if took := time.Since(began); took > takeOver {
+			t.Errorf("another one acts after %s, want %s at most", took, takeOver)
+		} else {
+			t.Logf("another one acts after %s", took)
+		}
+		acting = awaitController(t, rest...)
+		back := start(t, lost.cfg, rest...)
+		nodes = append(rest, back)
+		if again := awaitController(t, nodes...); again != acting {
+			t.Errorf("%s acts, and %s did before the other one was back", again.cfg.Name,
+				acting.cfg.Name)
+		}
+		now := acting.controller(t).Term
+		if now <= term {
+			t.Errorf("it acts in term %d, and before it was %d", now, term)
+		}
+		term = now
+	}
+}

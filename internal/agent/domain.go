@@ -17,8 +17,8 @@ import (
 )
 
 // Controlling holds what an owner has decided about the controller of the domain: whether this
-// agent runs it, and, at the site with the domain's key, what it goes by. Zero numbers are the
-// machine's defaults.
+// agent runs it, and, at the site with the domain's key, what it goes by. With a Weight of 0, and a
+// Slot of 0, the machine's defaults hold.
 type Controlling struct {
 	Found  bool // with the domain's key: make a group of three that runs it
 	Accept bool // be a member of that group
@@ -102,7 +102,7 @@ func (a *Agent) takePart(m store.Member) error {
 // with the domain's key.
 type controlSettings struct {
 	Founder           grid.SiteID
-	Weight, Share     float64                 `json:",omitempty"`
+	Weight, Share     float64
 	Slot              time.Duration           `json:",omitempty"`
 	AllNodes, Booking bool                    `json:",omitempty"`
 	Fines             map[grid.SiteID]float64 `json:",omitempty"`
@@ -120,10 +120,7 @@ func (a *Agent) controlSettings() controlSettings {
 func (s controlSettings) config(here grid.SiteID) domain.Config {
 	c := domain.Default(here)
 	if s.Weight > 0 {
-		c.Weight = s.Weight
-	}
-	if s.Share > 0 {
-		c.Share = s.Share
+		c.Weight, c.Share = s.Weight, s.Share // a share of 0 is one: the domain is always busy
 	}
 	setIf(&c.Slot, s.Slot)
 	c.AllNodes, c.Booking, c.Fines = s.AllNodes, s.Booking, s.Fines

@@ -36,6 +36,7 @@ func (a *Agent) makeMachines() error {
 	brokerConfig := a.brokerConfig(a.mesh.Self(), a.brokerSettings())
 	if err := errors.Join(
 		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),
+		a.controlSettings().config(a.mesh.Self()).Validate(),
 	); err != nil {
 		return fmt.Errorf("configuration of the machines: %w", err)
 	}

@@ -3,12 +3,15 @@ package agent_test
 import (
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // keyed are the plans of agents of a domain with a key, which the first one holds. All take part in
@@ -116,4 +119,83 @@ func TestAControllerOutlivesItsAgent(t *testing.T) {
 		}
 		term = now
 	}
+}
+
+// The founder is away and comes back, and does not act. A member then wants no part any more: the
+// founder gets the lead, and another site takes its place. Then the founder wants no controller.
+func TestTheFounderReplacesAMember(t *testing.T) {
+	nodes, _ := ruled(t, 4)
+	founder := nodes[0]
+	founder.die(t)
+	acting := awaitController(t, nodes[1:]...)
+	member := nodes[slices.IndexFunc(nodes, func(n *node) bool {
+		return n != founder && n != acting && isMember(t, acting, n)
+	})]
+	if c := member.controller(t); c.Notice == "" || c.Founder != founder.Self() {
+		t.Errorf("without the founder a member is shown %+v", c)
+	}
+	nodes[0] = start(t, founder.cfg, but(nodes, founder)...)
+	founder = nodes[0]
+	awaitController(t, nodes...)
+	at := slices.Index(nodes, member)
+	member.die(t)
+	member.cfg.Controller.Accept = false
+	nodes[at] = start(t, member.cfg, but(nodes, member)...)
+	agent.Eventually(t, "another one takes its place", func() bool {
+		return !isMember(t, founder, nodes[at]) && !founder.controller(t).Changing
+	})
+	if now := awaitController(t, nodes...); now != founder {
+		t.Errorf("%s acts, and the founder has to replace a member", now.cfg.Name)
+	}
+
+	founder.die(t)
+	awaitController(t, nodes[1:]...)
+	founder.cfg.Controller.Found = false
+	nodes[0] = start(t, founder.cfg, nodes[1:]...)
+	agent.Eventually(t, "there is no controller any more", func() bool {
+		return !slices.ContainsFunc(nodes, func(n *node) bool {
+			c := n.controller(t)
+			return c.Acting != "" || c.Why == ""
+		})
+	})
+}
+
+// isMember reports whether an agent takes another one for a member of the domain's group.
+func isMember(t *testing.T, as, n *node) bool {
+	t.Helper()
+	return slices.ContainsFunc(as.controller(t).Members, func(m view.GroupMember) bool {
+		return m.Site == n.Self()
+	})
+}
+
+// A domain's group rests while nothing happens: its messages become few.
+func TestADomainsGroupRests(t *testing.T) {
+	configs := keyed(t, 3)
+	var mu sync.Mutex
+	var last, gap time.Duration // between two messages of a group from the first agent to the last
+	began := time.Now()
+	configs[0].Taps.Sending = func(to grid.SiteID, m protocol.Message) bool {
+		if _, is := m.(protocol.Group); is && to == configs[0].P2P.Allow[2] {
+			mu.Lock()
+			defer mu.Unlock()
+			now := time.Since(began)
+			last, gap = now, now-last
+		}
+		return true
+	}
+	var nodes []*node
+	for _, c := range configs {
+		nodes = append(nodes, start(t, c, nodes...))
+	}
+	if acting := awaitController(t, nodes...); acting != nodes[0] {
+		t.Fatalf("%s acts, and the founder was the only one", acting.cfg.Name)
+	}
+	mu.Lock()
+	gap = 0
+	mu.Unlock()
+	agent.Eventually(t, "its heartbeats are seldom", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return gap > time.Second
+	})
 }

@@ -264,7 +264,11 @@ func (c *control) wanted() int {
 	return 0
 }
 
-func (c *control) candidates() []grid.SiteID { return c.ranked }
+func (c *control) candidates() []grid.SiteID {
+	return slices.DeleteFunc(slices.Clone(c.ranked), func(site grid.SiteID) bool {
+		return !c.a.around.has(site)
+	})
+}
 
 func (c *control) invite(site grid.SiteID, epoch uint64) {
 	c.a.sendQuietly(site, protocol.GroupAsk{

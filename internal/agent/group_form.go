@@ -272,16 +272,19 @@ func (g *group) askOthers(conf standby.Conf) {
 		if open <= 0 || member || accepted || has && now.Sub(refused.at) < refusedFor {
 			continue
 		}
-		open--
-		if at, asked := g.forming.asked[site]; asked && now.Sub(at) < askAgain {
-			continue
-		}
-		g.forming.asked[site] = now
-		if g.forming.tries[site]++; g.forming.tries[site] > mostTries {
+		at, asked := g.forming.asked[site]
+		waits := asked && now.Sub(at) < askAgain
+		if !waits && g.forming.tries[site] >= mostTries {
 			delete(g.forming.tries, site)
 			g.forming.refused[site] = declined{now, "it does not answer; its version may be older"}
 			continue
 		}
+		open--
+		if waits {
+			continue
+		}
+		g.forming.asked[site] = now
+		g.forming.tries[site]++
 		g.duty.invite(site, g.assembly.certificate.Epoch+1)
 	}
 }

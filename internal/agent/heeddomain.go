@@ -54,7 +54,7 @@ func (h *heeding) install(c step.Controller) {
 	} else {
 		h.post.gone = h.now()
 	}
-	if !h.register.Grouped(h.domain()) {
+	if len(h.register.Members(h.domain())) < 2 {
 		c = step.Controller{} // one member is no group
 	}
 	if c != h.post.now {
@@ -69,7 +69,7 @@ func (h *heeding) review() {
 	defer h.mu.Unlock()
 	away := !h.post.gone.IsZero() && h.now().Sub(h.post.gone) > controllerAway
 	domain := h.domain()
-	holds := h.register.Grouped(domain) && h.register.Acting(domain) == h.post.now.Site
+	holds := h.register.Acting(domain) == h.post.now.Site
 	if h.post.now.Site != "" && (away || !holds) {
 		h.post = post{}
 		h.tellAll(h.post.now)
@@ -97,10 +97,10 @@ func (h *heeding) controller() (now step.Controller, members []grid.SiteID, term
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	domain := h.domain()
-	if term = h.register.Term(domain); h.register.Grouped(domain) {
-		members = h.register.Members(domain)
+	if members = h.register.Members(domain); len(members) < 2 {
+		members = nil // none, or the domain itself, which is what is not known
 	}
-	return h.post.now, members, term
+	return h.post.now, members, h.register.Term(domain)
 }
 
 // actedFor are the owners of jobs for whom a site acts; h.mu is held.

@@ -31,6 +31,7 @@ type control struct {
 // Pauses of the domain's group.
 const (
 	tellControllerAgain = time.Minute     // all are told who acts, in case that it was lost
+	handAgain           = 5 * time.Second // the founder is offered the lead again
 	renewAfter          = 5 * time.Minute // without a leader, until the founder makes it anew
 )
 
@@ -127,7 +128,7 @@ func (c *control) tick() {
 	if c.acts() && (c.told != epoch || now.Sub(c.toldAt) > tellControllerAgain) {
 		c.tellAll()
 	}
-	if c.holds() && c.acts() && len(c.member.Members().Voters) <= domainOthers {
+	if c.holds() && c.acts() && len(c.staying(c.member.Members())) <= c.wanted() {
 		c.rank()
 	}
 	c.handToFounder()
@@ -169,7 +170,7 @@ func (c *control) handToFounder() {
 	now, founder := c.clock.now(), c.seat()
 	id := c.memberOf(founder)
 	if !c.acts() || c.holds() || id == 0 || !c.a.around.has(founder) || !c.lacks() ||
-		now.Sub(c.handedAt) < returnAgain || !c.member.CanLead(id) {
+		now.Sub(c.handedAt) < handAgain || !c.member.CanLead(id) {
 		return
 	}
 	c.handedAt = now
@@ -196,9 +197,11 @@ func (c *control) withdraw() {
 	if wants || c.alone() || now.Sub(c.refusedAt) < sayLimit {
 		return
 	}
-	c.refusedAt = now
 	for _, site := range c.others() {
-		c.refuse(site, "its owner wants no part in the domain's group")
+		if c.a.around.has(site) {
+			c.refusedAt = now
+			c.refuse(site, "its owner wants no part in the domain's group")
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (b *Booking) Note(need Amount, from, stop int64) {
 	}
 }
 
-// mean is what is reserved in one slot, for so many slots ahead.
+// mean tells how much is reserved in one slot, for so many slots ahead.
 func (b *Booking) mean(d int, ahead int64) float64 {
 	if ahead >= int64(len(b.sums[d])) || b.Elapsed == 0 {
 		return 0

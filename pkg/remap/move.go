@@ -17,8 +17,8 @@ func (r *Reservation) Earlier(o *Reservation) int { return cmp.Compare(r.Seq, o.
 // interval. The paper writes the interval as [t0, t0+i] and uses start < t0+i; the latter holds.
 func (r *Reservation) Leaves(now, before int64) bool { return now <= r.Start && r.Start < before }
 
-// Fit is where a reservation would be on another machine: where its jobs run faster or slower, and
-// their data has to be there first. ok: it can be there in time. nil stands for one that is the
+// Fit tells the slots of a reservation on another machine, on which its jobs run faster or slower,
+// and where their data has to be first. ok: it can be there in time. nil stands for one that is the
 // same everywhere.
 type Fit func(machine int) (from, stop int64, ok bool)
 
@@ -30,7 +30,9 @@ func (t *Table) Move(r *Reservation, from int64, fit Fit) bool {
 	if to == None {
 		return false
 	}
-	t.Release(r.Machine, r.Need, from, r.Stop)
+	if r.Machine != None {
+		t.Release(r.Machine, r.Need, from, r.Stop)
+	}
 	r.Machine = to
 	if fit != nil {
 		from, r.Stop, _ = fit(to)
@@ -39,9 +41,9 @@ func (t *Table) Move(r *Reservation, from int64, fit Fit) bool {
 	return true
 }
 
-// BestFit is the machine with the least left that can take a reservation from a slot on, the first
-// one of equals; None if there is no such machine. It compares the first resource of which the
-// reservation needs some.
+// BestFit is the machine with the fewest free nodes that can take a reservation from a slot on, the
+// first one of equals; None if there is no such machine. The nodes are those of the first resource
+// of which the reservation needs some.
 func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
 	best, least := None, int64(0)
 	start, stop := from, r.Stop
@@ -62,7 +64,7 @@ func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
 	return best
 }
 
-// free is what is left of the first resource of which there is some in need, and whether all of
+// free tells how much is left of the first resource of which there is some in need, and whether all of
 // it fits.
 func (t *Table) free(machine int, need Amount, from, stop int64) (least int64, fits bool) {
 	m, first := &t.machines[machine], true

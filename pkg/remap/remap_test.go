@@ -62,7 +62,7 @@ func (d drawn) down() (failed []int) {
 	return failed
 }
 
-// used is what is reserved of a resource of a machine in a slot, counted anew.
+// used tells how much is reserved of a resource of a machine in a slot, counted anew.
 func (d drawn) used(machine, resource int, slot int64) (sum int64) {
 	for _, r := range d.reservations {
 		if r.Machine == machine && r.Start <= slot && slot < r.Stop {

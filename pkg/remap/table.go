@@ -32,18 +32,25 @@ type machine struct {
 // NewTable returns the table of machines of which nothing is reserved, for so many slots.
 func NewTable(machines []Amount, slots int64) *Table {
 	t := &Table{machines: make([]machine, len(machines)), changed: true}
-	for i, has := range machines {
-		t.machines[i].has = has
-		for d := range has {
-			if has[d] > 0 {
-				t.machines[i].used[d] = make([]int64, slots)
-			}
-			if has[d] > 0 && t.all[d] == nil {
-				t.all[d] = make([]int64, slots)
-			}
+	for d := range t.all {
+		if !slices.ContainsFunc(machines, func(has Amount) bool { return has[d] > 0 }) {
+			continue
+		}
+		t.all[d] = make([]int64, slots)
+		for i := range machines {
+			t.machines[i].used[d] = make([]int64, slots)
 		}
 	}
+	for i, has := range machines {
+		t.machines[i].has = has
+	}
 	return t
+}
+
+// Takes reports whether a machine has so much free, in the slots from one up to another.
+func (t *Table) Takes(machine int, need Amount, from, stop int64) bool {
+	_, fits := t.free(machine, need, from, stop)
+	return fits
 }
 
 // Fail says which machines do not work from now on, in place of those before.
@@ -60,8 +67,8 @@ func (t *Table) Fail(machines ...int) {
 	}
 }
 
-// Reserve reserves so much of a machine, in the slots from one up to another. The machine has
-// every resource of which there is some in need.
+// Reserve reserves so much of a machine, in the slots from one up to another, whether or not
+// it has that much. Some machine has each resource of which there is some in need.
 func (t *Table) Reserve(machine int, need Amount, from, stop int64) {
 	t.add(machine, need, from, stop, 1)
 	t.last = max(t.last, stop)
@@ -109,7 +116,7 @@ func (t *Table) peak(machine, d int, from, stop int64) int64 {
 	return slices.Max(t.machines[machine].used[d][from:stop])
 }
 
-// full is what counts as full load of a resource.
+// full tells how much of a resource counts as full load.
 func (t *Table) full(d int, surviving bool) int64 {
 	var sum int64
 	for i := range t.machines {

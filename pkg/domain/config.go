@@ -24,13 +24,10 @@ type Config struct {
 	// AllNodes takes the capacity of all sites for full load, the failed ones included, as VRM
 	// does. Else the capacity that works is.
 	AllNodes bool
-	// Booking adds to the load what is booked in a slot, on average over those before. VRM,
-	// section 4.5.
-	Booking bool
-
 	// Grace is for how long a site may be gone, or say nothing, before it counts as failed.
 	Grace time.Duration
-	// Fines weighs whom to move: a submitter that pays more for its place is served before others.
+	// Fines weighs whom to move: those of submitters to whom a broken promise costs the
+	// owner more, in any unit, are moved before others.
 	// nil: first come, first served.
 	Fines map[grid.SiteID]float64 `json:",omitempty"`
 

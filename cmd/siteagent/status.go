@@ -114,6 +114,17 @@ func controllerText(c view.Controller, self grid.SiteID) string {
 	if len(others) > 0 {
 		text += "; members: " + strings.Join(others, ", ")
 	}
+	if c.Bookings > 0 {
+		text += fmt.Sprintf("; watches %s at %s", plural(c.Bookings, "promise", "promises"),
+			plural(c.Sites, "site", "sites"))
+	}
+	for _, f := range c.Failed {
+		text += fmt.Sprintf("; %s has failed, %d of its %d move", nameOr(f.Name, string(f.Site)),
+			f.Leaving, f.Bookings)
+		if f.Stuck > 0 {
+			text += fmt.Sprintf(" and %d have nowhere to go", f.Stuck)
+		}
+	}
 	if c.Notice != "" {
 		text += "; " + c.Notice
 	}

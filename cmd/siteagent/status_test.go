@@ -209,6 +209,14 @@ func TestStatusSaysWhoTheControllerIs(t *testing.T) {
 				Acting: "a", Here: true, Members: three, Notice: "the founder is away",
 			},
 		},
+		"this site; watches 7 promises at 1 site; " +
+			"den has failed, 3 of its 5 move and 1 have nowhere to go": {
+			Members: 3, Controller: &view.Controller{
+				Acting: "a", Here: true, Bookings: 7, Sites: 1, Failed: []view.ControlFailed{
+					{Site: "b", Name: "den", Bookings: 5, Leaving: 3, Stuck: 1},
+				},
+			},
+		},
 		"attic; members: den (away), this site": {
 			Site: "c", Controller: &view.Controller{Acting: "a", ActingName: "attic", Members: three},
 		},

@@ -23,10 +23,10 @@ type Controlling struct {
 	Found  bool // with the domain's key: make a group of three that runs it
 	Accept bool // be a member of that group
 
-	Weight, Share     float64                 // see domain.Config
-	Slot              time.Duration           // the same
-	AllNodes, Booking bool                    // the same
-	Fines             map[grid.SiteID]float64 // the same
+	Weight, Share float64                 // see domain.Config
+	Slot          time.Duration           // the same
+	AllNodes      bool                    // the same
+	Fines         map[grid.SiteID]float64 // the same
 }
 
 // controlPrefix begins the names of the controllers of domains.
@@ -101,18 +101,18 @@ func (a *Agent) takePart(m store.Member) error {
 // controlSettings are those of the domain's controller, which it has wherever it runs, and the site
 // with the domain's key.
 type controlSettings struct {
-	Founder           grid.SiteID
-	Weight, Share     float64
-	Slot              time.Duration           `json:",omitempty"`
-	AllNodes, Booking bool                    `json:",omitempty"`
-	Fines             map[grid.SiteID]float64 `json:",omitempty"`
+	Founder       grid.SiteID
+	Weight, Share float64
+	Slot          time.Duration           `json:",omitempty"`
+	AllNodes      bool                    `json:",omitempty"`
+	Fines         map[grid.SiteID]float64 `json:",omitempty"`
 }
 
 func (a *Agent) controlSettings() controlSettings {
 	c := a.cfg.Controller
 	return controlSettings{
 		Founder: a.mesh.Self(), Weight: c.Weight, Share: c.Share, Slot: c.Slot,
-		AllNodes: c.AllNodes, Booking: c.Booking, Fines: c.Fines,
+		AllNodes: c.AllNodes, Fines: c.Fines,
 	}
 }
 
@@ -123,7 +123,7 @@ func (s controlSettings) config(here grid.SiteID) domain.Config {
 		c.Weight, c.Share = s.Weight, s.Share // a share of 0 is one: the domain is always busy
 	}
 	setIf(&c.Slot, s.Slot)
-	c.AllNodes, c.Booking, c.Fines = s.AllNodes, s.Booking, s.Fines
+	c.AllNodes, c.Fines = s.AllNodes, s.Fines
 	return c
 }
 

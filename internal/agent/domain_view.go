@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/domain"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -46,11 +47,30 @@ func (c *control) fill(v *view.Controller) {
 	conf := c.member.Members()
 	v.Founder, v.Facts = c.seat(), c.member.TableBytes()
 	v.Changing = len(conf.Outgoing)+len(conf.Learners) > 0 || c.target() != nil
+	if c.running != nil {
+		fillBookings(v, c.running.Status())
+	}
 	if c.holds() {
 		v.Refusals = c.refusals()
 	} else if v.Founder != "" && !c.a.around.has(v.Founder) {
 		v.Notice = "the site with the domain's key is away: until it is back no member can be " +
 			"replaced, and with one more lost there is no controller"
+	}
+}
+
+// fillBookings adds what the controller watches.
+func fillBookings(v *view.Controller, status domain.Status) {
+	for _, s := range status.Sites {
+		v.Bookings += s.Bookings
+		if s.Bookings > 0 {
+			v.Sites++
+		}
+		if !s.Failed.IsZero() {
+			v.Failed = append(v.Failed, view.ControlFailed{
+				Site: s.Site, Since: view.At(s.Failed), Bookings: s.Bookings,
+				Leaving: s.Leaving, Stuck: s.Stuck,
+			})
+		}
 	}
 }
 

@@ -208,6 +208,9 @@ func isCommand(in step.Input) bool {
 
 // think lets the machine take an input, and gives the group what it wants.
 func (g *group) think(in step.Input) {
+	if !g.duty.takes(in) {
+		return
+	}
 	now := g.clock.now()
 	wanted := g.machine.Step(now, in)
 	if g.record != nil {

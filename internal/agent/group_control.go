@@ -20,12 +20,13 @@ import (
 type control struct {
 	*group
 
-	ranked    []grid.SiteID // connected sites, the best available first
-	told      uint64        // the epoch of the certificate that all were told with who acts
-	toldAt    time.Time     // when
-	handedAt  time.Time     // when the founder was offered the lead
-	refusedAt time.Time     // when others were told that this agent wants no part
-	lostSince time.Time     // since when nobody leads, as the founder sees it; zero: somebody does
+	running   *domain.Machine // nil: this agent does not act
+	ranked    []grid.SiteID   // connected sites, the best available first
+	told      uint64          // the epoch of the certificate that all were told with who acts
+	toldAt    time.Time       // when
+	handedAt  time.Time       // when the founder was offered the lead
+	refusedAt time.Time       // when others were told that this agent wants no part
+	lostSince time.Time       // since when nobody leads, as the founder sees it; zero: somebody does
 }
 
 // Pauses of the domain's group.
@@ -72,7 +73,8 @@ func (c *control) makeMachine() (step.Machine, any) {
 	return m, config
 }
 
-func (c *control) begins(_ step.Machine, term uint64) {
+func (c *control) begins(m step.Machine, term uint64) {
+	c.running, _ = m.(*domain.Machine)
 	if c.alone() {
 		return // nobody is told of it
 	}
@@ -80,8 +82,11 @@ func (c *control) begins(_ step.Machine, term uint64) {
 	c.a.reports.count("controller_booted")
 }
 
-// begun tells the machine of its own site, and all sites of it.
+// begun tells the machine of its own site and clock, and all sites of the machine.
 func (c *control) begun(bool) {
+	if ahead := c.a.clock.shows().Sub(c.a.clock.now()); ahead != 0 {
+		c.think(step.ClockStepped{By: ahead})
+	}
 	c.think(step.PeerSeen{
 		Site: c.a.mesh.Self(), Name: c.a.cfg.Name, Capability: c.a.host.ceilings(),
 		Owner: c.a.cfg.P2P.Owner, Line: c.store.Line(),
@@ -91,8 +96,18 @@ func (c *control) begun(bool) {
 
 func (c *control) ends(why string) {
 	c.log.Info("this agent is the controller of the domain no longer", "term", c.term, "why", why)
-	c.told = 0
+	c.told, c.running = 0, nil
 	c.a.heeding.resigns()
+}
+
+// takes leaves out what brokers alone are told of this site.
+func (c *control) takes(in step.Input) bool {
+	switch in.(type) {
+	case step.Boot, step.MessageReceived, step.TimerFired, step.PeerSeen, step.PeerGone,
+		step.BansChanged, step.ClockStepped:
+		return true
+	}
+	return false
 }
 
 // isIdle lets the group rest whenever nothing is written: a controller that is missed a moment

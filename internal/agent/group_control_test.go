@@ -158,7 +158,7 @@ func TestWhatAControllerGoesBy(t *testing.T) {
 	d := config.Default(config.PresetLAN, func(string) (string, bool) { return "", false }).Control
 	s := controlSettings{
 		Weight: float64(d.WeightMilli) / 1000, Share: d.Share, Slot: d.Slot, AllNodes: d.AllNodes,
-		Booking: d.Booking, Fines: d.Fines,
+		Fines: d.Fines,
 	}
 	if diff := cmp.Diff(domain.Default("a"), s.config("a")); diff != "" {
 		t.Errorf("the defaults of the configuration (-machine +configuration):\n%s", diff)

@@ -21,6 +21,7 @@ type duty interface {
 	begun(first bool)
 	ends(why string)
 
+	takes(in step.Input) bool               // it is one for the machine
 	isIdle() bool                           // the machine that runs here has nothing to do
 	rest(usual time.Duration) time.Duration // between heartbeats while there is nothing to do
 	restored() bool                         // the machine that boots is to know that the state was restored

@@ -129,6 +129,8 @@ func (j *jobs) begun(first bool) {
 
 func (j *jobs) restored() bool { return j.own() && j.store.Restored() }
 
+func (j *jobs) takes(step.Input) bool { return true }
+
 func (j *jobs) isIdle() bool { return j.shown.machine != nil && j.shown.machine.Open() == 0 }
 
 func (j *jobs) rest(usual time.Duration) time.Duration { return usual }

@@ -162,8 +162,7 @@ type Control struct {
 	Share       float64                 // of full load from which on the domain is busy, 0 to 1 (eta)
 	Slot        time.Duration           // in which load is looked at
 	AllNodes    bool                    // full load is that of all sites, the failed ones included
-	Booking     bool                    // what is booked in a slot on average is added to the load
-	Fines       map[grid.SiteID]float64 // whose places go before others'
+	Fines       map[grid.SiteID]float64 // of submitters to whom a broken promise costs more
 }
 
 // For whom a site stands by.

@@ -51,6 +51,21 @@ type Controller struct {
 	FounderName string      `json:"founder_name,omitempty"`
 	Changing    bool        `json:"changing,omitempty"`    // members are being replaced
 	Facts       int64       `json:"facts_bytes,omitempty"` // what each member keeps
+	// At the controller itself: the promised places that it knows of and that are not over, at so
+	// many sites, and the sites that have failed.
+	Bookings int             `json:"bookings,omitempty"`
+	Sites    int             `json:"sites,omitempty"`
+	Failed   []ControlFailed `json:"failed,omitempty"`
 	// At the founder: the sites that have lately said why they are no members.
 	Refusals []GroupRefusal `json:"refusals,omitempty"`
+}
+
+// ControlFailed is a site that has failed, as the controller sees it.
+type ControlFailed struct {
+	Site     grid.SiteID `json:"site"`
+	Name     string      `json:"name,omitempty"`
+	Since    Time        `json:"since"`
+	Bookings int         `json:"bookings"` // promised there and not over
+	Leaving  int         `json:"leaving"`  // of these, are to move
+	Stuck    int         `json:"stuck"`    // of these, have no other place
 }

@@ -40,6 +40,9 @@ func (b *Backend) fillController(ctx context.Context, s *view.AgentStatus, n nam
 	for i := range c.Members {
 		c.Members[i].Name = n[c.Members[i].Site]
 	}
+	for i := range c.Failed {
+		c.Failed[i].Name = n[c.Failed[i].Site]
+	}
 	c.ActingName, c.FounderName = n[c.Acting], n[c.Founder]
 	s.Controller = c
 	return nil

@@ -135,6 +135,18 @@ func TestTheBestAvailableAreAsked(t *testing.T) {
 	}
 }
 
+// A controller that falls silent in a rest, whose last heartbeat was just sent, is missed soon enough
+// for another one to act in five seconds.
+func TestARestLeavesTimeForAnother(t *testing.T) {
+	t.Parallel()
+	c := standby.Default(1)
+	rest := new(control).rest(c.Rest)
+	missed := 2*rest - c.Heartbeat + c.ElectionTimeout + c.ElectionSpread // see pkg/standby/rest.go
+	if limit := 4500 * time.Millisecond; missed > limit || rest <= c.Heartbeat {
+		t.Errorf("it is missed after %s, want %s at most", missed, limit)
+	}
+}
+
 // A site that has changed its domain has no part in the group of the one before.
 func TestAnotherDomainsGroupIsLeft(t *testing.T) {
 	c := plans(t, 2)[1]

@@ -91,6 +91,7 @@ const takeOver = 5 * time.Second
 // Three members of a domain have a controller. It is killed, and another one acts soon; the lead
 // does not return when the killed one does, which is a member again; and it may be killed again.
 func TestAControllerOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
 	nodes, acting := ruled(t, 4)
 	term := acting.controller(t).Term
 	for range 2 {
@@ -124,6 +125,7 @@ func TestAControllerOutlivesItsAgent(t *testing.T) {
 // The founder is away and comes back, and does not act. A member then wants no part any more: the
 // founder gets the lead, and another site takes its place. Then the founder wants no controller.
 func TestTheFounderReplacesAMember(t *testing.T) {
+	t.Parallel()
 	nodes, _ := ruled(t, 4)
 	founder := nodes[0]
 	founder.die(t)
@@ -170,6 +172,7 @@ func isMember(t *testing.T, as, n *node) bool {
 
 // A domain's group rests while nothing happens: its messages become few.
 func TestADomainsGroupRests(t *testing.T) {
+	t.Parallel()
 	configs := keyed(t, 3)
 	var mu sync.Mutex
 	var last, gap time.Duration // between two messages of a group from the first agent to the last
@@ -198,4 +201,73 @@ func TestADomainsGroupRests(t *testing.T) {
 		defer mu.Unlock()
 		return gap > time.Second
 	})
+}
+
+// A site that has promised two places dies: the controller tells the submitter that the one that
+// starts soon is to leave it, and the other one not, for the site may be back, and it is. When the
+// first one moves, which takes a lease of a minute, is shown by pkg/sim.
+func TestAControllerSaysWhatLeavesAFailedSite(t *testing.T) {
+	t.Parallel()
+	configs := keyed(t, 4)
+	configs[2].Capability = configs[0].Capability // it gives next to nothing
+	var nodes []*node
+	for _, c := range configs[:3] {
+		nodes = append(nodes, start(t, c, nodes...))
+	}
+	awaitController(t, nodes...)
+	user, site := nodes[0], nodes[1]
+	near := user.reserve(t, 2*time.Minute, 1000)
+	far := user.reserve(t, 30*time.Minute, 100)
+	agent.Eventually(t, "both places are promised, and the controller knows", func() bool {
+		return user.placeOf(t, near).Site == site.Self() && user.placeOf(t, far).Site == site.Self() &&
+			user.controller(t).Bookings == 2
+	})
+	other := start(t, configs[3], nodes...)
+	awaitController(t, append(nodes, other)...)
+	site.die(t)
+	var c view.Controller
+	agent.Eventually(t, "the controller has told the submitter", func() bool {
+		c = user.controller(t)
+		return len(c.Failed) == 1 && user.Known().Counters["remap_sent"] > 0
+	})
+	if f := c.Failed[0]; f.Site != site.Self() || f.Bookings != 2 || f.Leaving != 1 || f.Stuck != 0 {
+		t.Errorf("the controller shows %+v", f)
+	}
+	if known := user.Known().Counters; known["remap_refused"]+known["heed_no_controller"] > 0 {
+		t.Errorf("the submitter has counted %v", known)
+	}
+	start(t, site.cfg, append(but(nodes, site), other)...)
+	agent.Eventually(t, "the site is no failed one", func() bool {
+		c = user.controller(t)
+		return len(c.Failed) == 0
+	})
+	if c.Bookings != 2 || user.placeOf(t, far).Site != site.Self() {
+		t.Errorf("after the site is back the controller shows %+v, and the far one is at %+v", c,
+			user.placeOf(t, far))
+	}
+}
+
+// reserve asks for a place on some site, for a minute from then on.
+func (n *node) reserve(t *testing.T, in time.Duration, milliCPUs int64) grid.JobID {
+	t.Helper()
+	job := n.job(t)
+	job.Spec.Kind, job.Spec.Module = grid.KindReservation, grid.Input{}
+	job.Spec.Window.At = time.Now().Add(in)
+	job.Spec.Need.MilliCPUs, job.Spec.Need.MFLOPS = milliCPUs, milliCPUs
+	return n.submit(t, job).Job
+}
+
+// placeOf is the one place of a reservation.
+func (n *node) placeOf(t *testing.T, id grid.JobID) view.ReservedPlace {
+	t.Helper()
+	all, err := n.Reservations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if r.ID == id && len(r.Places) == 1 {
+			return r.Places[0]
+		}
+	}
+	return view.ReservedPlace{}
 }

@@ -71,12 +71,13 @@ func (m *mesh) awaitController(t *testing.T, sites ...*site) (acting *site) {
 	return acting
 }
 
-// The controller is killed, or its machine falls silent: another one acts within the time that is
+// The controller is killed, stopped in order, or its machine falls silent: another one acts within the time that is
 // asked for, all sites know it, and it stays the controller when the other one is back.
 func TestAnotherControllerActs(t *testing.T) {
 	m := newDomain(t, submitOnly, submitOnly, submitOnly, submitOnly)
 	for what, end := range map[string]func(*site){
 		"killed": func(s *site) { s.kill(t) },
+		"stopped": func(s *site) { s.terminate(t) },
 		"silent": func(s *site) {
 			if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -108,6 +109,8 @@ func TestAnotherControllerActs(t *testing.T) {
 				next.name)
 		}
 	}
+	m.audit(t)
+	m.replay(t)
 	if said := m.sites[0].command(t, "status"); !strings.Contains(said.out, "\ncontroller ") {
 		t.Errorf("siteagent status does not say who the controller is: %+v", said)
 	}

@@ -76,11 +76,16 @@ func (a *Agent) foundDomain() {
 	m := store.Member{
 		Name: a.groupName(owner), ID: id, Owner: owner, Stored: standby.Founded(0, nil, id),
 	}
-	if _, members, _ := a.heeding.controller(); len(members) > 0 {
+	known := a.heeding.ofDomain()
+	if known != nil {
 		m.Stored = standby.Joining() // others have it; they are joined, or replaced if they are lost
 	}
 	if err := a.takePart(m); err != nil {
 		a.log.Error("the domain's group cannot be founded", "error", err)
+		return
+	}
+	if known != nil {
+		a.onNews(a.mesh.Self(), known, false)
 	}
 }
 

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -160,6 +161,39 @@ func TestTheFounderReplacesAMember(t *testing.T) {
 			return c.Acting != "" || c.Why == ""
 		})
 	})
+}
+
+// The founder's disk is lost, but for its key, or that key is given to another site: who has it joins
+// the group with a number of its own and is the founder.
+func TestTheKeyIsOnAnotherDisk(t *testing.T) {
+	t.Parallel()
+	for name, keeper := range map[string]int{"of the same site": 0, "of another one": 3} {
+		t.Run(name, func(t *testing.T) {
+			nodes, _ := ruled(t, 4)
+			old := nodes[0].cfg
+			key, err := os.ReadFile(filepath.Join(old.StateDir, member.KeyFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := nodes[keeper]
+			for _, n := range slices.Compact([]*node{nodes[0], next}) {
+				n.die(t)
+			}
+			rest := but(but(nodes, nodes[0]), next)
+			fresh := next.cfg
+			fresh.StateDir = t.TempDir()
+			if err := os.WriteFile(filepath.Join(fresh.StateDir, member.KeyFile), key, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			back := start(t, fresh, rest...)
+			agent.Eventually(t, "who has the key acts, for it had to end the change", func() bool {
+				return awaitController(t, append(rest, back)...) == back
+			})
+			if c := rest[0].controller(t); c.Founder != back.Self() || !isMember(t, back, back) {
+				t.Errorf("another member sees %+v", c)
+			}
+		})
+	}
 }
 
 // isMember reports whether an agent takes another one for a member of the domain's group.

@@ -32,6 +32,7 @@ type control struct {
 // Pauses of the domain's group.
 const (
 	tellControllerAgain = time.Minute     // all are told who acts, in case that it was lost
+	controlRest         = 1500 * time.Millisecond
 	handAgain           = 5 * time.Second // the founder is offered the lead again
 	renewAfter          = 5 * time.Minute // without a leader, until the founder makes it anew
 )
@@ -118,7 +119,7 @@ func (c *control) restored() bool { return false }
 
 // rest is shorter than that of jobs: another controller is to act within five seconds also if this
 // one falls silent in its rest.
-func (c *control) rest(usual time.Duration) time.Duration { return usual * 3 / 4 }
+func (c *control) rest(usual time.Duration) time.Duration { return min(usual, controlRest) }
 
 // perform carries out what a controller may want: to tell sites and submitters something.
 func (c *control) perform(e step.Effect) {

@@ -223,6 +223,7 @@ func (g *group) wish(conf standby.Conf) {
 			"owner", string(g.owner), "bytes", g.member.TableBytes())
 		stay = []standby.MemberID{g.id}
 	}
+	stay = stay[:min(len(stay), 1+g.duty.wanted())] // a new founder may have come as one more
 	slices.Sort(stay)
 	if !slices.Equal(stay, conf.Voters) {
 		g.certify(conf.Voters, stay)

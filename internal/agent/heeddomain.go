@@ -103,6 +103,13 @@ func (h *heeding) controller() (now step.Controller, members []grid.SiteID, term
 	return h.post.now, members, h.register.Term(domain)
 }
 
+// ofDomain is the newest certificate of the domain's group, nil if none is known.
+func (h *heeding) ofDomain() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.register.Certificate(h.domain())
+}
+
 // actedFor are the owners of jobs for whom a site acts; h.mu is held.
 func (h *heeding) actedFor(site grid.SiteID) []grid.SiteID {
 	domain := h.domain()

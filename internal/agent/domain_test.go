@@ -196,6 +196,30 @@ func TestTheKeyIsOnAnotherDisk(t *testing.T) {
 	}
 }
 
+// Two members are lost for good: the founder makes the group anew with two others, of higher terms
+// than the lost ones had.
+func TestALostMajorityIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	nodes, acting := ruled(t, 5)
+	term := acting.controller(t).Term
+	founder, rest := nodes[0], []*node{nodes[0]}
+	for _, n := range nodes[1:] {
+		if isMember(t, founder, n) {
+			n.die(t)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	agent.Eventually(t, "there is another controller", func() bool {
+		founder.LostForLong(t.Context())
+		c := rest[1].controller(t)
+		return c.Acting == founder.Self() && isMember(t, rest[1], rest[1])
+	})
+	if now := awaitController(t, rest...).controller(t).Term; now < term+1000 {
+		t.Errorf("it acts in term %d, and before it was %d", now, term)
+	}
+}
+
 // isMember reports whether an agent takes another one for a member of the domain's group.
 func isMember(t *testing.T, as, n *node) bool {
 	t.Helper()

@@ -76,7 +76,7 @@ func (m *mesh) awaitController(t *testing.T, sites ...*site) (acting *site) {
 func TestAnotherControllerActs(t *testing.T) {
 	m := newDomain(t, submitOnly, submitOnly, submitOnly, submitOnly)
 	for what, end := range map[string]func(*site){
-		"killed": func(s *site) { s.kill(t) },
+		"killed":  func(s *site) { s.kill(t) },
 		"stopped": func(s *site) { s.terminate(t) },
 		"silent": func(s *site) {
 			if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -131,19 +131,19 @@ func TestTheFounderReplacesAMember(t *testing.T) {
 	founder := nodes[0]
 	founder.die(t)
 	acting := awaitController(t, nodes[1:]...)
-	member := nodes[slices.IndexFunc(nodes, func(n *node) bool {
+	weary := nodes[slices.IndexFunc(nodes, func(n *node) bool {
 		return n != founder && n != acting && isMember(t, acting, n)
 	})]
-	if c := member.controller(t); c.Notice == "" || c.Founder != founder.Self() {
+	if c := weary.controller(t); c.Notice == "" || c.Founder != founder.Self() {
 		t.Errorf("without the founder a member is shown %+v", c)
 	}
 	nodes[0] = start(t, founder.cfg, but(nodes, founder)...)
 	founder = nodes[0]
 	awaitController(t, nodes...)
-	at := slices.Index(nodes, member)
-	member.die(t)
-	member.cfg.Controller.Accept = false
-	nodes[at] = start(t, member.cfg, but(nodes, member)...)
+	at := slices.Index(nodes, weary)
+	weary.die(t)
+	weary.cfg.Controller.Accept = false
+	nodes[at] = start(t, weary.cfg, but(nodes, weary)...)
 	agent.Eventually(t, "another one takes its place", func() bool {
 		return !isMember(t, founder, nodes[at]) && !founder.controller(t).Changing
 	})

@@ -154,9 +154,9 @@ func (g *group) work(ctx context.Context, batch []task) error {
 		case t.input == step.TimerFired{Key: wakeKey()}:
 			woken = true
 		case t.member != nil:
-			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
+			g.step(t.member)
 		default:
-			g.input(t.input) //nolint:contextcheck // the same
+			g.input(t.input)
 		}
 	}
 	if err := g.write(ctx, false); err != nil {
@@ -168,7 +168,7 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	if _, again := g.dropped[wakeKey()]; woken && !again {
 		// Last: after a stall, as with a large table, a leader's heartbeats may wait in the queue,
 		// or answers to one.
-		g.step(standby.Woken{}) //nolint:contextcheck // the same
+		g.step(standby.Woken{})
 	}
 	return g.write(ctx, false) // messages of other members are taken by questions
 }
@@ -317,7 +317,6 @@ func (g *group) write(ctx context.Context, all bool) error {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}
-		//nolint:contextcheck // what it begins lives as long as the agent
 		g.step(standby.Saved{Number: saves[len(saves)-1].Number})
 	}
 	return nil

@@ -31,7 +31,7 @@ type control struct {
 
 // Pauses of the domain's group.
 const (
-	tellControllerAgain = time.Minute     // all are told who acts, in case that it was lost
+	tellControllerAgain = time.Minute // all are told who acts, in case that it was lost
 	controlRest         = 1500 * time.Millisecond
 	handAgain           = 5 * time.Second // the founder is offered the lead again
 	renewAfter          = 5 * time.Minute // without a leader, until the founder makes it anew

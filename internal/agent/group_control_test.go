@@ -119,9 +119,7 @@ func TestWhoTakesPart(t *testing.T) {
 // The best available are asked first, and of equals those that were seen for longest.
 func TestTheBestAvailableAreAsked(t *testing.T) {
 	t.Parallel()
-	at := func(hours time.Duration) time.Time {
-		return time.Unix(1_900_000_000, 0).Add(-hours * time.Hour)
-	}
+	at := func(hours int64) time.Time { return time.Unix(1_900_000_000-3600*hours, 0) }
 	got := rankMembers([]broker.MemberState{
 		{Site: "away", UpHour: 0, Since: at(9)},
 		{Site: "poor", UpHour: .5, Connected: true, Since: at(50)},

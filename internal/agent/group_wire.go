@@ -91,16 +91,25 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 		if g := a.groups.of(a.mesh.Self()); g != nil {
 			g.soon(func() { g.onAnswer(from, m) })
 		}
+	case protocol.StandbyNews:
+		a.onNews(from, m.Certificate, false)
+	case protocol.Rejoin:
+		a.onNews(from, m.Certificate, true)
+	default:
+		return a.aboutDuties(from, m)
+	}
+	return true
+}
+
+// aboutDuties takes a message about the domain's group, or about the data of jobs.
+func (a *Agent) aboutDuties(from grid.SiteID, m protocol.Message) bool {
+	switch m := m.(type) {
 	case protocol.GroupAsk:
 		a.spawn(func() { a.joinDomain(from, m) })
 	case protocol.GroupAnswer:
 		if g := a.groups.of(m.Owner); g != nil {
 			g.soon(func() { g.onAnswer(from, m.StandbyAnswer) })
 		}
-	case protocol.StandbyNews:
-		a.onNews(from, m.Certificate, false)
-	case protocol.Rejoin:
-		a.onNews(from, m.Certificate, true)
 	case protocol.Keep:
 		if j := a.groups.jobsOf(m.Owner); j != nil {
 			j.soon(func() { j.onKeep(from, m) })

@@ -243,8 +243,8 @@ func assemble(
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
 		OwnFaults: c.Placing.Statements == config.StatementsOwn,
 		FaultHalf: c.Placing.FaultHalfLife,
-		Standbys:  standbysOf(c),
-		Policy:    policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
+		Standbys:  standbysOf(c), Controller: controllingOf(c),
+		Policy: policy, Planning: planningOf(c), Closed: closedTimes(c.Owner.Hours),
 	}, nil
 }
 
@@ -270,6 +270,18 @@ func standbysOf(c config.Agent) agent.Standbys {
 		s.ElectionTimeout = 5 * time.Second
 	}
 	return s
+}
+
+// controllingOf gives the settings of the domain's controller. Where anyone may take part nobody is
+// trusted with it.
+func controllingOf(c config.Agent) agent.Controlling {
+	const milli = 1000
+	known := c.Accept != "anyone"
+	return agent.Controlling{
+		Found: c.Control.Found && known, Accept: c.Control.Accept == config.StandbyDomain && known,
+		Weight: float64(c.Control.WeightMilli) / milli, Share: c.Control.Share, Slot: c.Control.Slot,
+		AllNodes: c.Control.AllNodes, Fines: c.Control.Fines,
+	}
 }
 
 // planningOf gives the owner's settings of the site's plan. Only where anyone may

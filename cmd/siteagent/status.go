@@ -75,7 +75,60 @@ func summary(s view.AgentStatus, now time.Time) []line {
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
 		{"site", siteText(s)},
-	}, standbyLines(s)...)
+	}, append(standbyLines(s), controllerLines(s)...)...)
+}
+
+// controllerLines say who the controller of the domain is, where there could be one.
+func controllerLines(s view.AgentStatus) []line {
+	const three = 3 // fewer members have none, as ever
+	c := s.Controller
+	if c == nil || len(c.Members) == 0 && s.Members < three {
+		return nil
+	}
+	return []line{{"controller", controllerText(*c, s.Site)}}
+}
+
+// controllerText says who acts, with whom, or why nobody does.
+func controllerText(c view.Controller, self grid.SiteID) string {
+	var others []string
+	for _, m := range c.Members {
+		name := nameOr(m.Name, string(m.Site))
+		switch {
+		case m.Site == c.Acting:
+			continue
+		case m.Site == self:
+			name = "this site"
+		case m.Away:
+			name += " (away)"
+		}
+		others = append(others, name)
+	}
+	slices.Sort(others)
+	text := "this site"
+	switch {
+	case c.Acting == "":
+		text = "none: " + c.Why + refusalsText(c.Refusals, "takes no part")
+	case !c.Here:
+		text = nameOr(c.ActingName, string(c.Acting))
+	}
+	if len(others) > 0 {
+		text += "; members: " + strings.Join(others, ", ")
+	}
+	if c.Bookings > 0 {
+		text += fmt.Sprintf("; watches %s at %s", plural(c.Bookings, "promise", "promises"),
+			plural(c.Sites, "site", "sites"))
+	}
+	for _, f := range c.Failed {
+		text += fmt.Sprintf("; %s has failed, %d of its %d move", nameOr(f.Name, string(f.Site)),
+			f.Leaving, f.Bookings)
+		if f.Stuck > 0 {
+			text += fmt.Sprintf(" and %d have nowhere to go", f.Stuck)
+		}
+	}
+	if c.Notice != "" {
+		text += "; " + c.Notice
+	}
+	return text
 }
 
 // standbyLines say who goes on with the own jobs, and with whose jobs this site goes on.
@@ -125,7 +178,7 @@ func standbysText(g view.Group, self grid.SiteID) string {
 		text = "none yet"
 	}
 	if len(names) < g.Wanted {
-		text += refusalsText(g.Refusals)
+		text += refusalsText(g.Refusals, "does not stand by")
 	}
 	if g.Acting != self {
 		text += "; " + acting + " acts for your jobs"
@@ -133,12 +186,12 @@ func standbysText(g view.Group, self grid.SiteID) string {
 	return text
 }
 
-// refusalsText says why some of those asked do not stand by.
-func refusalsText(all []view.GroupRefusal) string {
+// refusalsText says why some of those asked do not what they were asked for.
+func refusalsText(all []view.GroupRefusal, what string) string {
 	const most = 3
 	var said []string
 	for _, r := range all[:min(len(all), most)] {
-		said = append(said, nameOr(r.Name, string(r.Site))+" does not stand by ("+r.Reason+")")
+		said = append(said, nameOr(r.Name, string(r.Site))+" "+what+" ("+r.Reason+")")
 	}
 	if more := len(all) - most; more > 0 {
 		said = append(said, plural(more, "more does not", "more do not"))

@@ -186,6 +186,54 @@ func TestStatusHasPlainWords(t *testing.T) {
 	}
 }
 
+// The status says who the controller is, with whom, and why there is none.
+func TestStatusSaysWhoTheControllerIs(t *testing.T) {
+	t.Parallel()
+	three := []view.GroupMember{
+		{Site: "a", Name: "attic"}, {Site: "b", Name: "den", Away: true}, {Site: "c"},
+	}
+	for want, s := range map[string]view.AgentStatus{
+		"": {Members: 2, Controller: &view.Controller{Why: "few"}},
+		"none: two are needed; members: c, den (away)": {
+			Site: "x", Controller: &view.Controller{Why: "two are needed", Members: three[1:]},
+		},
+		"none: two are needed; den takes no part (no)": {
+			Members: 3, Controller: &view.Controller{
+				Why: "two are needed", Refusals: []view.GroupRefusal{
+					{Site: "b", Name: "den", Reason: "no"},
+				},
+			},
+		},
+		"this site; members: c, den (away); the founder is away": {
+			Site: "a", Controller: &view.Controller{
+				Acting: "a", Here: true, Members: three, Notice: "the founder is away",
+			},
+		},
+		"this site; watches 7 promises at 1 site; " +
+			"den has failed, 3 of its 5 move and 1 have nowhere to go": {
+			Members: 3, Controller: &view.Controller{
+				Acting: "a", Here: true, Bookings: 7, Sites: 1, Failed: []view.ControlFailed{
+					{Site: "b", Name: "den", Bookings: 5, Leaving: 3, Stuck: 1},
+				},
+			},
+		},
+		"attic; members: den (away), this site": {
+			Site: "c", Controller: &view.Controller{Acting: "a", ActingName: "attic", Members: three},
+		},
+	} {
+		got := ""
+		for _, l := range controllerLines(s) {
+			got += l[1]
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := controllerLines(view.AgentStatus{Members: 9}); got != nil {
+		t.Errorf("in a domain without a key: %v", got)
+	}
+}
+
 // While standbys are missing the status says who does not stand by, and why.
 func TestStatusSaysWhyStandbysAreMissing(t *testing.T) {
 	refusals := []view.GroupRefusal{

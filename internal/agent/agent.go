@@ -68,6 +68,7 @@ type Config struct {
 	Policy      grid.AvailPolicy              // what availability does to the placing of own jobs
 	Ballast     int64                         // bytes kept for records on a full disk; 0 = none
 	Standbys    Standbys                      // who keeps the facts of own jobs, too; zero: nobody
+	Controller  Controlling                   // the domain's controller; zero: no part in it
 	Tidy        func() error                  // shortens the run record; nil = nobody does
 	Metrics     *obs.Registry                 // nil = counted, but shown nowhere
 	Log         *slog.Logger                  // nil = silent
@@ -130,6 +131,7 @@ type Agent struct {
 	site          *loop
 	broker        *loop // of the group of the own jobs
 	groups        groups
+	domain        domainName
 	around        around
 	heeding       *heeding // between the mesh and the site's machine
 

@@ -12,12 +12,13 @@ import (
 // around holds what the machines were told of this site's surroundings, for those that boot later.
 // It is safe for concurrent use.
 type around struct {
-	mu       sync.Mutex
-	peers    map[grid.SiteID]step.PeerSeen          // guarded by mu
-	links    map[grid.SiteID]step.BandwidthMeasured // guarded by mu
-	bans     *step.BansChanged                      // guarded by mu
-	space    *step.SpaceChanged                     // guarded by mu
-	capacity *step.CapacityChanged                  // guarded by mu
+	mu         sync.Mutex
+	peers      map[grid.SiteID]step.PeerSeen          // guarded by mu
+	links      map[grid.SiteID]step.BandwidthMeasured // guarded by mu
+	bans       *step.BansChanged                      // guarded by mu
+	space      *step.SpaceChanged                     // guarded by mu
+	controller *step.Controller                       // guarded by mu
+	capacity   *step.CapacityChanged                  // guarded by mu
 }
 
 func (r *around) note(in step.Input) {
@@ -41,6 +42,8 @@ func (r *around) note(in step.Input) {
 		r.space = &in
 	case step.CapacityChanged:
 		r.capacity = &in
+	case step.Controller:
+		r.controller = &in
 	}
 }
 
@@ -56,6 +59,9 @@ func (r *around) all() (inputs []step.Input) {
 	}
 	if r.capacity != nil {
 		inputs = append(inputs, *r.capacity)
+	}
+	if r.controller != nil {
+		inputs = append(inputs, *r.controller)
 	}
 	for _, site := range slices.Sorted(maps.Keys(r.peers)) {
 		inputs = append(inputs, r.peers[site])

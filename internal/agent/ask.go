@@ -39,8 +39,8 @@ func (a *Agent) seenBroker() *broker.Machine {
 	if a.mesh == nil {
 		return a.brokerMachine // a test's own
 	}
-	if g := a.groups.of(a.mesh.Self()); g != nil {
-		if m := g.seen(); m != nil {
+	if j := a.groups.jobsOf(a.mesh.Self()); j != nil {
+		if m := j.seen(); m != nil {
 			return m
 		}
 	}

@@ -17,11 +17,18 @@
 //	clock.go     the machines' time, the supervisors', and the wall clock followed
 //	network.go   messages to and from the mesh, and effects that are carried out there
 //	heed.go      who acts for which owner: whom the site's machine heeds and answers
+//	heeddomain.go who the domain's controller is, and what it says
 //	heedpeers.go which owners are there: those for whom somebody acts
 //	groups.go    the groups that this agent has a part in
 //	around.go    what the machines were told of, for those that boot later
-//	group.go     the loop of one: its member of the group, its disk, the owner's broker
-//	group_machine.go a broker made, booted, thrown away, and what it wants carried out
+//	group.go     the loop of one: its member of the group, its disk, the machine it is for
+//	group_duty.go    what a group is for, and whose word it is who belongs to it
+//	group_machine.go a machine booted, thrown away, and what it wants carried out
+//	group_jobs.go    the duty of an owner's group: its broker
+//	group_owner.go   that owner: its standbys, its commands, and the lead that returns to it
+//	group_control.go the duty of the domain's group: its controller
+//	domain.go        that group founded and joined
+//	domain_view.go   the controller as people see it
 //	group_form.go    standbys found, certified, replaced
 //	group_wire.go    what members of groups say to each other
 //	group_send.go    entries and tables sent as fast as a site takes them

@@ -82,3 +82,14 @@ func (a *Agent) LeaderOfOwn() grid.SiteID {
 	leader, _ := g.member.Leader()
 	return g.siteOf(leader)
 }
+
+// LostForLong has the founder of the domain's group take it that nobody has led it for long, if
+// nobody does.
+func (a *Agent) LostForLong(ctx context.Context) {
+	c := a.groups.controlOf(a.domainSite())
+	_ = c.ask(ctx, func() {
+		if !c.lostSince.IsZero() {
+			c.lostSince = c.lostSince.Add(-renewAfter)
+		}
+	})
+}

@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/store"
-	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/standby"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // group is this agent's member of one owner's group: a loop that has, while this agent acts for
-// the owner, the owner's broker. The agent's own jobs have one as well, of itself alone where
-// nobody stands by. Its fields belong to the loop's goroutine.
+// the owner, the machine that the group is for. The agent's own jobs have one as well, of itself
+// alone where nobody stands by. Its fields belong to the loop's goroutine.
 type group struct {
 	*loop
 
@@ -27,15 +26,12 @@ type group struct {
 
 	member *standby.Group
 	store  *store.Store
-	making func() (*broker.Machine, step.Machine, any) // a machine of the owner's, and its settings
+	duty   duty
 
 	term    uint64                     // of the machine that acts here; 0: none does
-	jobs    func() int                 // of it that have not ended; nil: it is a test's own
-	idle    bool                       // the group was told that there are none
+	idle    bool                       // the group was told that it has nothing to do
 	record  *store.Journal             // of that machine; nil: it has none
-	shown   shown                      // what people see while another one acts
 	first   bool                       // the machine that boots is the first one of this run
-	before  map[grid.JobID]bool        // own jobs of a state that was restored
 	waiting []step.Input               // while the group takes no more, or nobody acts yet
 	missed  bool                       // inputs were dropped that a machine is to hear at its boot
 	full    bool                       // the group takes no more
@@ -45,18 +41,12 @@ type group struct {
 	writing bool                       // Saves are just being brought to the disk
 	dropped map[step.TimerKey]struct{} // timers that an input of the batch has set anew
 
-	waitsSince time.Time // since when a command has waited for who acts
-	ownerSince time.Time // since when the owner's agent is connected
-	returnedAt time.Time // when the lead was offered to it
-	newsAt     time.Time // when it was told who acts
-	leaving    bool      // the lead was handed away, for this agent stops
-	end        func()    // of a foreign owner's group: ends its loop
+	made    time.Time // when this agent became a member, or its loop was made
+	leaving bool      // the lead was handed away, for this agent stops
+	end     func()    // of a foreign owner's group: ends its loop
 
 	forming  forming
 	limit    limit
-	content  content
-	stock    stock // what is kept for another owner
-	keeping  int   // questions to keep something that are worked on
 	assembly assembly
 	parcels  parcels
 }
@@ -67,7 +57,7 @@ func wakeKey() step.TimerKey { return step.TimerKey{Name: "group"} }
 // mostWaiting bounds the inputs that wait for a machine to boot, or for the group.
 const mostWaiting = queueLimit
 
-// groupPrefix begins the names of the machines of other owners.
+// groupPrefix begins the names of the machines of other owners of jobs.
 const groupPrefix = "standby"
 
 // groupName is the machine's name in the store: that of the own jobs is the broker's.
@@ -77,20 +67,25 @@ func (a *Agent) groupName(owner grid.SiteID) string {
 	}
 	sum := sha256.Sum256([]byte(owner))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])
-	return groupPrefix + strings.ToLower(text)
+	prefix := groupPrefix
+	if owner == a.domainSite() {
+		prefix = controlPrefix
+	}
+	return prefix + strings.ToLower(text)
 }
 
 // newGroup makes the loop of a member that the store has.
 func (a *Agent) newGroup(m store.Member) (*group, error) {
 	g := &group{
-		a: a, owner: m.Owner, id: m.ID, store: a.store, first: true,
-		dropped: make(map[step.TimerKey]struct{}), forming: newForming(), content: newContent(),
+		a: a, made: a.clock.now(), owner: m.Owner, id: m.ID, store: a.store, first: true,
+		dropped: make(map[step.TimerKey]struct{}), forming: newForming(),
 	}
 	g.loop = newLoop(m.Name, nil, nil, a.clock, a.log, nil)
 	g.perform, g.turn, g.starved = g.release, g.work, a.disk.starved
-	g.making = g.makeBroker
-	if !g.own() {
-		g.stock.most = a.cfg.Standbys.withDefaults().Data
+	if strings.HasPrefix(m.Name, controlPrefix) {
+		g.duty = newControl(g)
+	} else {
+		g.duty = newJobs(g)
 	}
 	facts, err := a.store.Load(m.Name)
 	if err != nil {
@@ -114,6 +109,7 @@ func (g *group) open(stored standby.Stored) error {
 		cfg.ElectionTimeout, cfg.ElectionSpread = timing, timing*3/10
 		cfg.ResignAfter, cfg.Rest = 3*timing, 2*timing
 	}
+	cfg.Rest = g.duty.rest(cfg.Rest)
 	member, err := standby.New(cfg, g.clock.now(), &stored)
 	if err != nil {
 		return fmt.Errorf("group of %s: %w", g.owner, err)
@@ -158,9 +154,9 @@ func (g *group) work(ctx context.Context, batch []task) error {
 		case t.input == step.TimerFired{Key: wakeKey()}:
 			woken = true
 		case t.member != nil:
-			g.step(t.member) //nolint:contextcheck // what it begins lives as long as the agent
+			g.step(t.member)
 		default:
-			g.input(t.input) //nolint:contextcheck // the same
+			g.input(t.input)
 		}
 	}
 	if err := g.write(ctx, false); err != nil {
@@ -172,7 +168,7 @@ func (g *group) work(ctx context.Context, batch []task) error {
 	if _, again := g.dropped[wakeKey()]; woken && !again {
 		// Last: after a stall, as with a large table, a leader's heartbeats may wait in the queue,
 		// or answers to one.
-		g.step(standby.Woken{}) //nolint:contextcheck // the same
+		g.step(standby.Woken{})
 	}
 	return g.write(ctx, false) // messages of other members are taken by questions
 }
@@ -212,13 +208,16 @@ func isCommand(in step.Input) bool {
 
 // think lets the machine take an input, and gives the group what it wants.
 func (g *group) think(in step.Input) {
+	if !g.duty.takes(in) {
+		return
+	}
 	now := g.clock.now()
 	wanted := g.machine.Step(now, in)
 	if g.record != nil {
 		g.heedJournal(g.record.Record(now, in, wanted))
 	}
 	g.step(standby.Stepped{Term: g.term, Effects: wanted})
-	if idle := g.acts() && g.jobs != nil && g.jobs() == 0; idle != g.idle {
+	if idle := g.acts() && g.duty.isIdle(); idle != g.idle {
 		g.idle = idle
 		g.step(standby.Rest{On: idle})
 	}
@@ -318,7 +317,6 @@ func (g *group) write(ctx context.Context, all bool) error {
 			g.saves = nil // none may be on the disk without those before
 			return fmt.Errorf("log of the group of %s: %w", g.owner, err)
 		}
-		//nolint:contextcheck // what it begins lives as long as the agent
 		g.step(standby.Saved{Number: saves[len(saves)-1].Number})
 	}
 	return nil

@@ -52,24 +52,24 @@ func newContent() content {
 func jobOwner(id grid.JobID) string { return "job " + string(id) }
 
 // pinTable pins what is here of the jobs that the group's table has.
-func (g *group) pinTable() {
-	m := g.seen()
+func (j *jobs) pinTable() {
+	m := j.seen()
 	if m == nil {
 		return
 	}
 	for _, id := range m.Jobs() {
 		for _, cid := range m.Data(id) {
-			if ref, err := g.a.data.Stat(cid); err == nil {
-				g.content.held[id] = true
-				g.stock.take(id, cid, ref.Bytes)
-				g.a.pins.hold(jobOwner(id), cid)
+			if ref, err := j.a.data.Stat(cid); err == nil {
+				j.content.held[id] = true
+				j.stock.take(id, cid, ref.Bytes)
+				j.a.pins.hold(jobOwner(id), cid)
 			}
 		}
 	}
 }
 
 // boot notes what the jobs need that are taken up, and fetches what is not here.
-func (c *content) boot(g *group) {
+func (c *content) boot(g *jobs) {
 	m := g.seen()
 	if m == nil {
 		return
@@ -80,7 +80,7 @@ func (c *content) boot(g *group) {
 }
 
 // want notes what a job needs, pins it, and fetches what other members have of it.
-func (c *content) want(g *group, id grid.JobID, cids ...grid.CID) {
+func (c *content) want(g *jobs, id grid.JobID, cids ...grid.CID) {
 	if len(cids) == 0 {
 		return
 	}
@@ -107,29 +107,22 @@ func (c *content) want(g *group, id grid.JobID, cids ...grid.CID) {
 	}
 }
 
-// others are the sites of the other members.
-func (g *group) others() []grid.SiteID {
-	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
-		return s == g.a.mesh.Self()
-	})
-}
-
-func (g *group) fetch(cid grid.CID, from []grid.SiteID) error {
-	ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
+func (j *jobs) fetch(cid grid.CID, from []grid.SiteID) error {
+	ctx, cancel := context.WithTimeout(j.a.ctx, collectTimeout)
 	defer cancel()
-	_, err := g.a.data.Fetch(ctx, cid, from, nil)
+	_, err := j.a.data.Fetch(ctx, cid, from, nil)
 	return err
 }
 
 // discard forgets what only who acts has to know.
-func (c *content) discard(*group) {
+func (c *content) discard(*jobs) {
 	held := c.held
 	*c = newContent()
 	c.held = held
 }
 
 // hold keeps a submission's data here and at the other members, or lets it go.
-func (c *content) hold(g *group, e step.Hold) {
+func (c *content) hold(g *jobs, e step.Hold) {
 	if !e.Release {
 		c.want(g, e.Job, e.CIDs...)
 		c.look(g)
@@ -147,7 +140,7 @@ func (c *content) hold(g *group, e step.Hold) {
 }
 
 // collect fetches the outputs of a task; they count when one more member has them.
-func (c *content) collect(g *group, e step.Collect) {
+func (c *content) collect(g *jobs, e step.Collect) {
 	g.a.spawn(func() {
 		answer := g.a.collect(e)
 		job := e.Attempt.Task.Job
@@ -165,7 +158,7 @@ func (c *content) collect(g *group, e step.Collect) {
 }
 
 // pull fetches a checkpoint; it counts when one more member has it.
-func (c *content) pull(g *group, e step.Pull) {
+func (c *content) pull(g *jobs, e step.Pull) {
 	g.a.spawn(func() {
 		answer := g.a.pull(e)
 		if answer.Problem != "" || answer.Reason != grid.ReasonNone {
@@ -183,7 +176,7 @@ func (c *content) pull(g *group, e step.Pull) {
 
 // share asks the other members to keep what was fetched, and goes on when one of them has
 // it, or none of them can.
-func (c *content) share(g *group, id grid.JobID, cids []grid.CID, done func(problem string)) {
+func (c *content) share(g *jobs, id grid.JobID, cids []grid.CID, done func(problem string)) {
 	c.want(g, id, cids...)
 	var asked []grid.SiteID
 	for _, site := range g.others() {
@@ -224,7 +217,7 @@ const noAnswer = "no answer"
 
 // ask sends a Keep.
 func (c *content) ask(
-	g *group, site grid.SiteID, id grid.JobID, cids []grid.CID, done func(problem string),
+	g *jobs, site grid.SiteID, id grid.JobID, cids []grid.CID, done func(problem string),
 ) {
 	c.number++
 	c.asked[c.number] = keeping{site: site, cids: cids, at: g.clock.now(), done: done}
@@ -232,7 +225,7 @@ func (c *content) ask(
 }
 
 // onKept takes a member's answer.
-func (c *content) onKept(g *group, from grid.SiteID, m protocol.Kept) {
+func (c *content) onKept(g *jobs, from grid.SiteID, m protocol.Kept) {
 	q, known := c.asked[m.Number]
 	if !known || q.site != from {
 		return
@@ -261,7 +254,7 @@ func note[V any](table map[grid.SiteID]map[grid.CID]V, site grid.SiteID, cid gri
 }
 
 // look asks connected members for what they do not keep yet.
-func (c *content) look(g *group) {
+func (c *content) look(g *jobs) {
 	if !g.acts() || g.alone() {
 		return
 	}
@@ -310,7 +303,7 @@ func (c *content) lacking(
 }
 
 // given reports whether the owner's agent has all that this one has.
-func (c *content) given(g *group) bool {
+func (c *content) given(g *jobs) bool {
 	for id := range c.jobs {
 		for cid := range c.jobs[id] {
 			_, refused := c.refused[g.owner][cid]
@@ -323,64 +316,64 @@ func (c *content) given(g *group) bool {
 }
 
 // onKeep keeps data for the group, or lets it go.
-func (g *group) onKeep(from grid.SiteID, m protocol.Keep) {
-	if !g.assembly.certificate.Names(from) {
-		g.a.reports.count("group_stranger")
+func (j *jobs) onKeep(from grid.SiteID, m protocol.Keep) {
+	if !j.assembly.certificate.Names(from) {
+		j.a.reports.count("group_stranger")
 		return
 	}
 	if m.Release {
-		g.a.pins.release(jobOwner(m.Job))
-		g.stock.release(m.Job)
-		delete(g.content.held, m.Job)
+		j.a.pins.release(jobOwner(m.Job))
+		j.stock.release(m.Job)
+		delete(j.content.held, m.Job)
 		return
 	}
-	answer := protocol.Kept{Owner: g.owner, Number: m.Number}
-	if g.keeping >= mostKeeping {
+	answer := protocol.Kept{Owner: j.owner, Number: m.Number}
+	if j.keeping >= mostKeeping {
 		answer.Problem = "too much is asked for at a time"
-		g.a.sendQuietly(from, answer)
+		j.a.sendQuietly(from, answer)
 		return
 	}
-	g.keeping++
-	g.content.held[m.Job] = true
-	sources := append([]grid.SiteID{from}, g.others()...)
-	g.a.spawn(func() {
-		answer.Problem = g.keep(m, sources)
-		g.a.sendQuietly(from, answer)
-		g.soon(func() { g.keeping-- })
+	j.keeping++
+	j.content.held[m.Job] = true
+	sources := append([]grid.SiteID{from}, j.others()...)
+	j.a.spawn(func() {
+		answer.Problem = j.keep(m, sources)
+		j.a.sendQuietly(from, answer)
+		j.soon(func() { j.keeping-- })
 	})
 }
 
 // keep fetches and pins data, within what this site keeps for an owner.
-func (g *group) keep(m protocol.Keep, sources []grid.SiteID) (problem string) {
+func (j *jobs) keep(m protocol.Keep, sources []grid.SiteID) (problem string) {
 	for _, cid := range m.CIDs {
-		if err := g.keepOne(m.Job, cid, sources); err != nil {
+		if err := j.keepOne(m.Job, cid, sources); err != nil {
 			return short(err.Error())
 		}
-		g.a.pins.hold(jobOwner(m.Job), cid)
+		j.a.pins.hold(jobOwner(m.Job), cid)
 	}
 	return ""
 }
 
 // keepOne fetches data that is not here, unless this site then keeps too much for another owner.
-func (g *group) keepOne(job grid.JobID, cid grid.CID, sources []grid.SiteID) error {
-	ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
+func (j *jobs) keepOne(job grid.JobID, cid grid.CID, sources []grid.SiteID) error {
+	ctx, cancel := context.WithTimeout(j.a.ctx, collectTimeout)
 	defer cancel()
 	tooMuch := false
-	_, err := g.a.data.Fetch(ctx, cid, sources, func(done, total int64) {
-		if !g.stock.take(job, cid, max(done, total)) {
+	_, err := j.a.data.Fetch(ctx, cid, sources, func(done, total int64) {
+		if !j.stock.take(job, cid, max(done, total)) {
 			tooMuch = true
 			cancel()
 		}
 	})
-	if ref, wrong := g.a.data.Stat(cid); err == nil && wrong == nil {
-		tooMuch = !g.stock.take(job, cid, ref.Bytes) // it may have been here
+	if ref, wrong := j.a.data.Stat(cid); err == nil && wrong == nil {
+		tooMuch = !j.stock.take(job, cid, ref.Bytes) // it may have been here
 	}
 	if tooMuch || err != nil {
-		g.stock.drop(job, cid)
+		j.stock.drop(job, cid)
 	}
 	if tooMuch {
 		return fmt.Errorf("%w: together more than the %s that this site keeps for another owner",
-			grid.ErrInvalid, grid.FormatBytes(g.stock.most))
+			grid.ErrInvalid, grid.FormatBytes(j.stock.most))
 	}
 	return err
 }

@@ -47,11 +47,13 @@ const (
 	refusedFor = 10 * time.Minute // a site that has refused is not asked again for so long
 	askAgain   = 5 * time.Second  // an unanswered question is asked again
 	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
+	mostTries  = 3                // a question that was asked so often is not answered
 )
 
 // forming keeps track of how the owner's agent gets its standbys, and replaces them.
 type forming struct {
 	asked   map[grid.SiteID]time.Time // when
+	tries   map[grid.SiteID]int       // how often, without an answer
 	refused map[grid.SiteID]declined
 	answers map[grid.SiteID]standby.MemberID // the numbers of those that have accepted
 	// members that have said that they are none any more, or do not want to be; since when
@@ -67,7 +69,7 @@ type declined struct {
 
 func newForming() forming {
 	return forming{
-		asked: map[grid.SiteID]time.Time{}, refused: map[grid.SiteID]declined{},
+		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{}, refused: map[grid.SiteID]declined{},
 		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
@@ -77,6 +79,7 @@ type assembly struct {
 	certificate protocol.Certificate // zero: nobody but the owner, whose word it would be
 	encoded     []byte
 	left        []grid.SiteID // sites that the one before has named
+	joins       grid.SiteID   // who takes part again with it, under another number
 }
 
 // newMemberID draws the number of a member that joins.
@@ -140,7 +143,7 @@ func (g *group) siteOf(id standby.MemberID) grid.SiteID {
 // form looks whether the group is as its owner wants it, and does what is next. It is asked with
 // each tick, and when somebody has answered.
 func (g *group) form() {
-	if !g.own() || !g.acts() {
+	if !g.duty.holds() || !g.acts() {
 		return
 	}
 	g.saveSettings()
@@ -183,9 +186,9 @@ func (g *group) certifies(voters []standby.MemberID) bool {
 		})
 }
 
-// saveSettings lets standbys know how the owner's broker is set up.
+// saveSettings lets all members know how the owner's machine is set up.
 func (g *group) saveSettings() {
-	row := groupFact(keySettings, g.a.brokerSettings())
+	row := groupFact(keySettings, g.duty.settings())
 	if string(g.member.Row(row.Kind, row.Key)) != string(row.Value) {
 		g.persist(nil, row)
 	}
@@ -208,18 +211,19 @@ func (g *group) setTarget(voters []standby.MemberID) {
 func (g *group) wish(conf standby.Conf) {
 	g.forming.since = time.Time{}
 	stay := []standby.MemberID{g.id}
-	if g.a.cfg.Standbys.Count > 0 {
+	if g.duty.wanted() > 0 {
 		stay = g.wanted(conf)
 	}
-	if len(stay) <= g.a.cfg.Standbys.Count {
+	if len(stay) <= g.duty.wanted() {
 		g.askOthers(conf)
 		if !g.unwilling(conf) {
 			return // two voters are worse than one, and a silent one may come back
 		}
-		g.log.Warn("nobody keeps all facts of the own jobs: they go on without standbys",
-			"bytes", g.member.TableBytes())
+		g.log.Warn("nobody keeps all facts of an owner: it goes on without others",
+			"owner", string(g.owner), "bytes", g.member.TableBytes())
 		stay = []standby.MemberID{g.id}
 	}
+	stay = stay[:min(len(stay), 1+g.duty.wanted())] // a new founder may have come as one more
 	slices.Sort(stay)
 	if !slices.Equal(stay, conf.Voters) {
 		g.certify(conf.Voters, stay)
@@ -230,7 +234,7 @@ func (g *group) wish(conf standby.Conf) {
 func (g *group) wanted(conf standby.Conf) []standby.MemberID {
 	wanted := g.staying(conf)
 	for site, id := range g.forming.answers {
-		isNew := len(wanted) <= g.a.cfg.Standbys.Count && !slices.Contains(wanted, id)
+		isNew := len(wanted) <= g.duty.wanted() && !slices.Contains(wanted, id)
 		if isNew && g.a.around.has(site) {
 			wanted = append(wanted, id)
 		}
@@ -256,12 +260,11 @@ func (g *group) staying(conf standby.Conf) []standby.MemberID {
 	return stay
 }
 
-// askOthers asks sites that are connected whether they stand by, in an order that differs from
-// owner to owner, so that none has all groups.
+// askOthers asks sites that are connected whether they want to be members.
 func (g *group) askOthers(conf standby.Conf) {
 	now := g.clock.now()
-	open := g.a.cfg.Standbys.Count - len(g.forming.answers)
-	for _, site := range g.a.around.sites(g.owner) {
+	open := g.duty.wanted() - len(g.forming.answers)
+	for _, site := range g.duty.candidates() {
 		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
 			return g.siteOf(id) == site && !g.isGone(id)
 		})
@@ -270,23 +273,33 @@ func (g *group) askOthers(conf standby.Conf) {
 		if open <= 0 || member || accepted || has && now.Sub(refused.at) < refusedFor {
 			continue
 		}
+		at, asked := g.forming.asked[site]
+		waits := asked && now.Sub(at) < askAgain
+		if !waits && g.forming.tries[site] >= mostTries {
+			delete(g.forming.tries, site)
+			g.forming.refused[site] = declined{now, "it does not answer; its version may be older"}
+			continue
+		}
 		open--
-		if at, asked := g.forming.asked[site]; asked && now.Sub(at) < askAgain {
+		if waits {
 			continue
 		}
 		g.forming.asked[site] = now
-		g.a.sendQuietly(site, protocol.StandbyAsk{
-			Epoch: g.assembly.certificate.Epoch + 1, Facts: g.member.TableBytes(),
-		})
+		g.forming.tries[site]++
+		g.duty.invite(site, g.assembly.certificate.Epoch+1)
 	}
 }
 
 // onAnswer takes a site's word whether it stands by; a refusal that nobody asked for says that
 // it does so no longer.
 func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
-	if !g.own() {
+	if !m.Accept {
+		g.noteGone(from)
+	}
+	if !g.duty.holds() {
 		return
 	}
+	delete(g.forming.tries, from)
 	if m.Accept {
 		if _, asked := g.forming.asked[from]; asked {
 			g.forming.answers[from] = standby.MemberID(m.Member)
@@ -294,7 +307,6 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 	} else {
 		g.forming.refused[from] = declined{g.clock.now(), m.Reason}
 		delete(g.forming.answers, from)
-		g.noteGone(from)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
 	}
 	g.form()
@@ -303,7 +315,7 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 // noteGone notes that the member of another site is none any more, or does not want to be.
 func (g *group) noteGone(site grid.SiteID) {
 	for _, id := range g.member.Members().Voters {
-		if g.siteOf(id) == site && site != g.owner && !g.isGone(id) {
+		if g.siteOf(id) == site && id != g.id && !g.isGone(id) {
 			g.forming.gone[id] = g.clock.now()
 		}
 	}
@@ -327,7 +339,7 @@ func (g *group) certify(voters, target []standby.MemberID) {
 			next.Members = append(next.Members, protocol.CertMember{ID: uint64(id), Site: site})
 		}
 	}
-	next, err := next.Sign(g.a.mesh.Sign)
+	next, err := next.Sign(g.duty.sign)
 	if err != nil {
 		g.log.Error("the members of the group cannot be certified", "error", err)
 		return
@@ -348,7 +360,7 @@ func (g *group) certified() {
 		clear(g.forming.answers)
 		clear(g.forming.asked)
 		clear(g.forming.gone)
-		g.log.Info("the group of the own jobs has changed",
+		g.log.Info("the members of a group have changed", "owner", string(g.owner),
 			"members", g.assembly.certificate.Sites(), "epoch", g.assembly.certificate.Epoch)
 	}
 	g.form()
@@ -364,6 +376,16 @@ func (g *group) tellNews(to ...grid.SiteID) {
 	if g.assembly.encoded == nil {
 		return
 	}
+	news := g.news()
+	for _, site := range to {
+		if site != g.a.mesh.Self() {
+			g.a.sendQuietly(site, news)
+		}
+	}
+}
+
+// news says who acts, as far as is known here.
+func (g *group) news() protocol.StandbyNews {
 	leader, term := g.member.Leader()
 	news := protocol.StandbyNews{
 		Certificate: g.assembly.encoded, Term: term, Acting: g.siteOf(leader),
@@ -371,9 +393,12 @@ func (g *group) tellNews(to ...grid.SiteID) {
 	if leader == 0 || term == 0 {
 		news.Acting = ""
 	}
-	for _, site := range to {
-		if site != g.a.mesh.Self() {
-			g.a.sendQuietly(site, news)
-		}
-	}
+	return news
+}
+
+// others are the sites of the other members.
+func (g *group) others() []grid.SiteID {
+	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
+		return s == g.a.mesh.Self()
+	})
 }

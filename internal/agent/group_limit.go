@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/standby"
 )
 
@@ -37,7 +36,7 @@ type limit struct {
 
 // guard looks whether another owner's facts are more than this site keeps.
 func (g *group) guard() {
-	if g.own() {
+	if g.duty.holds() {
 		return
 	}
 	most, facts := g.a.cfg.Standbys.withDefaults().Bytes, g.member.TableBytes()
@@ -54,17 +53,17 @@ func (g *group) guard() {
 	}
 	g.limit.told = now
 	g.a.reports.count("standby_too_much")
-	g.a.sendQuietly(g.owner, protocol.StandbyAnswer{Reason: short(fmt.Sprintf(
+	g.duty.refuse(g.duty.seat(), short(fmt.Sprintf(
 		"%s are known of your jobs, and this site keeps %s for one owner: it asks to be replaced; "+
 			"with fewer or smaller jobs it would stay",
-		grid.FormatBytes(facts), grid.FormatBytes(most)))})
+		grid.FormatBytes(facts), grid.FormatBytes(most))))
 }
 
 // mostHeld bounds what is held: twice the limit, or three times where this is the second
 // of the standbys.
 func (g *group) mostHeld(most int64) int64 {
 	standbys := slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
-		return s == g.owner
+		return s == g.duty.seat()
 	})
 	rank := max(slices.Index(standbys, g.a.mesh.Self()), 0)
 	return int64(2+rank)*most + logSlack

@@ -37,6 +37,13 @@ func (g *group) recover(without []grid.SiteID) error {
 	if err := g.mayRecover(without); err != nil {
 		return err
 	}
+	_, term := g.member.Leader()
+	return g.renew(max(term, g.store.Incarnation()))
+}
+
+// renew makes the group anew, of this agent alone, with the facts that it has. Its terms begin above
+// that one.
+func (g *group) renew(term uint64) error {
 	var table step.Facts
 	facts, err := g.rescued()
 	if err != nil {
@@ -46,13 +53,10 @@ func (g *group) recover(without []grid.SiteID) error {
 		table.Apply(f)
 	}
 	table.Apply(step.Fact{Kind: broker.FactGroup, Key: keyTarget})
-	_, term := g.member.Leader()
 	id := newMemberID()
 	return g.begin(store.Member{
 		Name: g.name, ID: id, Owner: g.owner,
-		Stored: standby.Founded(
-			max(term, g.store.Incarnation())+recoveredBy, table.All(), id,
-		),
+		Stored: standby.Founded(term+recoveredBy, table.All(), id),
 	})
 }
 

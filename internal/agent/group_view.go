@@ -10,14 +10,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Groups shows the groups that this agent has a part in, that of its own jobs among them.
+// Groups shows the groups of jobs that this agent has a part in, that of its own among them.
 func (a *Agent) Groups(ctx context.Context) ([]view.Group, error) {
 	shown := []view.Group{}
 	for _, g := range a.groups.list() {
-		if !g.own() && !a.groups.runs(g) {
+		j, is := g.duty.(*jobs)
+		if !is || !g.own() && !a.groups.runs(g) {
 			continue // it does not run yet
 		}
-		err := g.ask(ctx, func() { shown = append(shown, g.view()) })
+		err := g.ask(ctx, func() { shown = append(shown, j.viewJobs()) })
 		if errors.Is(err, errEnded) && !g.own() {
 			continue // it was dismissed meanwhile
 		}
@@ -61,16 +62,18 @@ func (g *group) view() view.Group {
 		v.Acting = g.siteOf(leader)
 	}
 	for _, id := range conf.Voters {
-		site := g.siteOf(id)
-		peer, connected := g.a.around.peer(site)
-		v.Members = append(v.Members, view.GroupMember{
-			Site: site, Name: peer.Name, Away: !connected && site != g.a.mesh.Self(),
-		})
+		v.Members = append(v.Members, g.a.groupMember(g.siteOf(id)))
 	}
-	if g.own() {
-		v.Wanted, v.Refusals = g.a.cfg.Standbys.Count, g.refusals()
+	if g.duty.holds() {
+		v.Wanted, v.Refusals = g.duty.wanted(), g.refusals()
 	}
-	if m := g.seen(); m != nil {
+	return v
+}
+
+// viewJobs is the group with its jobs.
+func (j *jobs) viewJobs() view.Group {
+	v := j.view()
+	if m := j.seen(); m != nil {
 		for _, id := range m.Jobs() {
 			v.Jobs++
 			if job, known := m.Job(id); known && job.Ended.IsZero() {

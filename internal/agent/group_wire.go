@@ -31,7 +31,7 @@ func (g *group) onGroup(from grid.SiteID, m protocol.Group) {
 	sender := standby.MemberID(m.From)
 	switch {
 	case standby.MemberID(m.To) != g.id:
-		g.a.sendQuietly(from, protocol.StandbyAnswer{Reason: "this member has lost its log"})
+		g.duty.refuse(from, "this member has lost its log")
 		return
 	case g.siteOf(sender) != from:
 		g.a.reports.count("group_stranger")
@@ -83,7 +83,7 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 		if g := a.groups.of(m.Owner); g != nil {
 			g.soon(func() { g.onGroup(from, m) })
 		} else {
-			a.sendQuietly(from, protocol.StandbyAnswer{Reason: "no part in this group any more"})
+			a.refuse(from, m.Owner, "no part in this group any more")
 		}
 	case protocol.StandbyAsk:
 		a.spawn(func() { a.standByFor(from, m) })
@@ -92,16 +92,31 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 			g.soon(func() { g.onAnswer(from, m) })
 		}
 	case protocol.StandbyNews:
-		a.onNews(from, m.Certificate)
+		a.onNews(from, m.Certificate, false)
 	case protocol.Rejoin:
-		a.onNews(from, m.Certificate)
-	case protocol.Keep:
+		a.onNews(from, m.Certificate, true)
+	default:
+		return a.aboutDuties(from, m)
+	}
+	return true
+}
+
+// aboutDuties takes a message about the domain's group, or about the data of jobs.
+func (a *Agent) aboutDuties(from grid.SiteID, m protocol.Message) bool {
+	switch m := m.(type) {
+	case protocol.GroupAsk:
+		a.spawn(func() { a.joinDomain(from, m) })
+	case protocol.GroupAnswer:
 		if g := a.groups.of(m.Owner); g != nil {
-			g.soon(func() { g.onKeep(from, m) })
+			g.soon(func() { g.onAnswer(from, m.StandbyAnswer) })
+		}
+	case protocol.Keep:
+		if j := a.groups.jobsOf(m.Owner); j != nil {
+			j.soon(func() { j.onKeep(from, m) })
 		}
 	case protocol.Kept:
-		if g := a.groups.of(m.Owner); g != nil {
-			g.soon(func() { g.content.onKept(g, from, m) })
+		if j := a.groups.jobsOf(m.Owner); j != nil {
+			j.soon(func() { j.content.onKept(j, from, m) })
 		}
 	default:
 		return false
@@ -110,7 +125,7 @@ func (a *Agent) aboutGroups(from grid.SiteID, m protocol.Message) bool {
 }
 
 // onNews takes a certificate from anybody: what counts is the owner's signature.
-func (a *Agent) onNews(from grid.SiteID, encoded []byte) {
+func (a *Agent) onNews(from grid.SiteID, encoded []byte, joins bool) {
 	c, err := protocol.DecodeCertificate(encoded)
 	if err == nil {
 		err = c.Verify(p2p.SignedBy)
@@ -121,26 +136,32 @@ func (a *Agent) onNews(from grid.SiteID, encoded []byte) {
 		return
 	}
 	if g := a.groups.of(c.Owner); g != nil {
-		g.soon(func() { g.onCertificate(from, c) })
+		g.soon(func() { g.onCertificate(from, c, joins) })
 	}
 }
 
-// onCertificate heeds the owner's word on who belongs to the group.
-func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
+// onCertificate heeds the owner's word on who belongs to the group. It joins says that it comes from
+// the owner's agent, which takes part again.
+func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate, joins bool) {
 	newer := c.Epoch > g.assembly.certificate.Epoch
 	names := slices.ContainsFunc(c.Members, func(m protocol.CertMember) bool {
 		return standby.MemberID(m.ID) == g.id
 	})
 	switch {
-	case g.own() && !names && (newer || g.joins()):
+	case g.duty.holds() && !names && (newer || g.joins()):
 		g.rejoin(from, c) // an old certificate that somebody shows again changes nothing
 	case !newer:
+	case !names && g.joins() && g.clock.now().Sub(g.made) < abandon:
+		// It was asked a moment ago, and the certificate that names it is on its way.
 	case !names:
 		g.a.spawn(func() { g.a.dismiss(g, "the owner has others stand by now") })
-	case g.own():
+	case g.duty.holds():
 		g.assemble(c)
 	default:
 		g.assemble(c)
+		if joins {
+			g.assembly.joins = from
+		}
 		g.admit()
 	}
 }
@@ -150,7 +171,7 @@ func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate) {
 // the certificate may have come before this agent acted.
 func (g *group) admit() {
 	conf := g.member.Members()
-	if !g.acts() || g.own() || len(conf.Outgoing) > 0 {
+	if !g.acts() || g.duty.holds() || len(conf.Outgoing) > 0 {
 		return
 	}
 	if target := g.target(); target != nil {
@@ -173,10 +194,10 @@ func (g *group) withOwner(conf standby.Conf) (voters []standby.MemberID, comes b
 	for _, m := range g.assembly.certificate.Members {
 		id := standby.MemberID(m.ID)
 		votes := slices.Contains(conf.Voters, id)
-		if m.Site == g.owner {
+		if m.Site == g.duty.seat() {
 			comes = comes || !votes
 		}
-		if votes == (m.Site != g.owner) {
+		if votes == (m.Site != g.duty.seat()) {
 			voters = append(voters, id)
 		}
 	}
@@ -214,15 +235,9 @@ func (a *Agent) enlist(owner grid.SiteID, m protocol.StandbyAsk) (standby.Member
 	member := store.Member{
 		Name: a.groupName(owner), ID: newMemberID(), Owner: owner, Stored: standby.Joining(),
 	}
-	if err := a.store.Enlist(member); err != nil {
+	if err := a.takePart(member); err != nil {
 		return 0, err
 	}
-	g, err := a.newGroup(member)
-	if err != nil {
-		return 0, err
-	}
-	a.groups.add(g)
-	a.runGroup(g)
 	a.log.Info("this agent stands by for an owner", "owner", string(owner))
 	return member.ID, nil
 }
@@ -237,30 +252,20 @@ func (a *Agent) dismiss(g *group, why string) {
 	a.groups.remove(g)
 	g.end()
 	<-g.ended
-	a.log.Info("this agent stands by for an owner no longer", "owner", string(g.owner), "why", why)
+	a.log.Info("this agent has no part in a group any more", "owner", string(g.owner), "why", why)
 	if err := a.store.Dismiss(g.name, false); err != nil {
 		a.log.Warn("what was kept for an owner could not be deleted", "error", err)
 	}
-	for job := range g.content.held {
-		a.pins.release(jobOwner(job))
-	}
+	g.duty.dismissed()
 }
 
 // joins reports whether this member waits to be sent the table.
 func (g *group) joins() bool { return len(g.member.Members().Voters) == 0 }
 
-// hasNewJobs reports whether this agent has jobs that no group of an earlier life can have.
-func (g *group) hasNewJobs() bool {
-	return slices.ContainsFunc(g.seen().Jobs(), func(id grid.JobID) bool { return !g.before[id] })
-}
-
 // rejoin makes the owner's agent a new member of its group, whose log it has lost: with its disk,
 // or because it was restored from a backup.
 func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
-	if g.acts() && g.hasNewJobs() {
-		g.a.reports.count("rejoin_waits") // asked again when the standby says so again
-		g.log.Warn("standbys have jobs of an earlier life of this site; they are taken up when "+
-			"those that were submitted here since have ended", "standby", string(to))
+	if !g.duty.mayRejoin(to) {
 		return
 	}
 	g.a.groups.turn.Lock()
@@ -268,7 +273,7 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	if !g.joins() { // else it has asked before
 		if g.acts() {
 			g.discard(standby.Discard{
-				Term: g.term, Why: "the jobs of an earlier life are taken up",
+				Term: g.term, Why: "the group of an earlier life is joined again",
 			})
 		}
 		g.id = newMemberID()
@@ -281,19 +286,17 @@ func (g *group) rejoin(to grid.SiteID, c protocol.Certificate) {
 	c.Epoch++
 	c.Members = append(
 		slices.DeleteFunc(slices.Clone(c.Members), func(m protocol.CertMember) bool {
-			return m.Site == g.owner // whose logs are lost
+			return m.Site == g.a.mesh.Self() // whose logs are lost
 		}),
-		protocol.CertMember{ID: uint64(g.id), Site: g.owner},
+		protocol.CertMember{ID: uint64(g.id), Site: g.a.mesh.Self()},
 	)
-	next, err := c.Sign(g.a.mesh.Sign)
+	next, err := c.Sign(g.duty.sign)
 	if err != nil {
-		g.log.Error("the group of the own jobs cannot be joined again", "error", err)
+		g.log.Error("a group cannot be joined again", "owner", string(g.owner), "error", err)
 		return
 	}
 	g.assemble(next)
-	for _, site := range next.Sites() {
-		if site != g.owner {
-			g.a.sendQuietly(site, protocol.Rejoin{Certificate: next.Encode()})
-		}
+	for _, site := range g.others() {
+		g.a.sendQuietly(site, protocol.Rejoin{Certificate: next.Encode()})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,13 +68,15 @@ func (s *groups) list() []*group {
 	return list
 }
 
-// foreign counts the owners other than this site.
+// foreign counts the owners of jobs other than this site.
 func (s *groups) foreign(self grid.SiteID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.all)
-	if s.all[self] != nil {
-		n--
+	n := 0
+	for owner, g := range s.all {
+		if _, is := g.duty.(*jobs); is && owner != self {
+			n++
+		}
 	}
 	return n
 }
@@ -93,6 +96,12 @@ func (a *Agent) openGroups() error {
 		members = append(members, own)
 	}
 	for _, m := range members {
+		if strings.HasPrefix(m.Name, controlPrefix) && m.Owner != a.domainSite() {
+			if err = a.store.Dismiss(m.Name, false); err != nil { // it is in another domain now
+				return err
+			}
+			continue
+		}
 		if m, err = a.afterRestore(m); err != nil {
 			return err
 		}
@@ -103,8 +112,8 @@ func (a *Agent) openGroups() error {
 		a.groups.add(g)
 		if g.own() {
 			a.broker = g.loop
-		} else {
-			g.pinTable() // before what nobody owns is swept
+		} else if j := a.groups.jobsOf(g.owner); j != nil {
+			j.pinTable() // before what nobody owns is swept
 		}
 	}
 	return nil
@@ -208,10 +217,18 @@ func (a *Agent) lookAfterGroups() {
 			for _, g := range a.groups.list() {
 				g.soon(g.look)
 			}
+			a.foundDomain()
+			a.heeding.review()
 		case <-a.ctx.Done():
 			return
 		}
 	}
+}
+
+// tellMachines tells the site's machine, and the machine of each owner that acts here.
+func (a *Agent) tellMachines(in step.Input) {
+	a.site.tell(in)
+	a.tellBrokers(in)
 }
 
 // tellBrokers tells the machine of each owner that acts here what all of them hear.

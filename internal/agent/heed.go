@@ -32,6 +32,9 @@ type heeding struct {
 	busy    func() []grid.SiteID      // submitters of the attempts here
 	tell    func(step.Input)          // tells the site's machine
 	offer   func(step.Input) error    // the same, unless too much waits
+	tellAll func(step.Input)          // tells all machines
+	control func(step.Input) error    // tells the domain's controller, if it is here
+	domain  func() grid.SiteID        // who the domain is as an owner; empty: it has no key
 	now     func() time.Time          // the machines' clock
 	refused func(why standby.Refusal) // counts
 	self    grid.SiteID
@@ -41,12 +44,14 @@ type heeding struct {
 	here     map[grid.SiteID]step.PeerSeen // guarded by mu; who is connected
 	shown    map[grid.SiteID]bool          // guarded by mu; whom the machine takes for connected
 	lines    map[grid.SiteID]uint64        // guarded by mu; of owners that are not connected
+	post     post                          // guarded by mu; the domain's controller
 }
 
 // newHeeding makes it without anything known; its functions are filled in before its use.
 func newHeeding() *heeding {
 	h := &heeding{
 		allowed: func(grid.SiteID) bool { return true },
+		domain:  func() grid.SiteID { return "" },
 		here:    make(map[grid.SiteID]step.PeerSeen), shown: make(map[grid.SiteID]bool),
 		lines: make(map[grid.SiteID]uint64),
 	}
@@ -57,7 +62,7 @@ func newHeeding() *heeding {
 }
 
 func (h *heeding) busyOwners() map[grid.SiteID]bool {
-	owners := make(map[grid.SiteID]bool)
+	owners := map[grid.SiteID]bool{h.domain(): true} // whose controller is always of use
 	if h.busy == nil {
 		return owners
 	}
@@ -85,6 +90,7 @@ func (a *Agent) openHeeding() error {
 		return err
 	}
 	h.self, h.allowed, h.busy = a.mesh.Self(), a.mesh.Admits, a.work.submitters
+	h.domain = a.domainSite
 	a.wireHeeding(h)
 	return nil
 }
@@ -92,12 +98,16 @@ func (a *Agent) openHeeding() error {
 // wireHeeding connects it with the site's machine.
 func (a *Agent) wireHeeding(h *heeding) {
 	h.tell, h.offer, h.now = a.site.tell, a.site.offer, a.clock.now
+	h.tellAll, h.control = a.tellMachines, a.tellController
 	h.refused = func(why standby.Refusal) { a.reports.count("heed_" + why.Label()) }
 	a.heeding = h
 }
 
 // deliver hands a message to the machine that it is for.
 func (a *Agent) deliver(from grid.SiteID, m protocol.Message) {
+	if a.aboutController(from, m) {
+		return
+	}
 	on, behalf := m.(protocol.OnBehalf)
 	var err error
 	switch {
@@ -116,8 +126,8 @@ func (a *Agent) deliver(from grid.SiteID, m protocol.Message) {
 	}
 }
 
-// take hands a message to the site's machine, as one of the owner on whose behalf it is said, if
-// its sender is heeded. A sender that is not is answered with the news, if there are any for it.
+// take hands a message to the site's machine, or to the domain's controller if it is for that, as
+// one of the owner on whose behalf it is said, if its sender is heeded. A sender that is not is answered with the news, if there are any for it.
 func (h *heeding) take(
 	from grid.SiteID, m protocol.Message,
 ) (news *protocol.StandbyNews, err error) {
@@ -145,14 +155,24 @@ func (h *heeding) take(
 	if v.Began {
 		h.began(owner, from)
 	}
-	return nil, h.offer(step.MessageReceived{From: owner, Message: message})
+	offer := h.offer
+	if protocol.ForController(message) {
+		offer = h.control
+	}
+	return nil, offer(step.MessageReceived{From: owner, Message: message})
 }
 
 // noteCertificate takes what a message among group members says of who may act.
-func (a *Agent) noteCertificate(m protocol.Message) {
+func (a *Agent) noteCertificate(from grid.SiteID, m protocol.Message) {
 	switch m := m.(type) {
 	case protocol.StandbyNews:
-		a.heeding.learn(m.Certificate)
+		office, news := a.heeding.takesOffice(from, m)
+		if news != nil {
+			a.sendQuietly(from, *news)
+		}
+		if !office {
+			a.heeding.learn(m.Certificate)
+		}
 	case protocol.Rejoin:
 		a.heeding.learn(m.Certificate)
 	}
@@ -167,7 +187,7 @@ func (h *heeding) learn(certificate []byte) {
 	case err != nil:
 		h.refused(standby.RefusedForged)
 		return
-	case !h.allowed(c.Owner):
+	case c.Owner != h.domain() && !h.allowed(c.Owner):
 		h.refused(standby.RefusedStranger)
 		return
 	}

@@ -372,7 +372,7 @@ func TestAgentsHeedWhoActs(t *testing.T) {
 // sites that have seen the certificate heed nothing else.
 func TestAnOwnerWithACertificateSaysItsTerm(t *testing.T) {
 	b := newBench(t, newGated())
-	g := b.groups.of(b.Self())
+	g := b.groups.jobsOf(b.Self())
 	c := protocol.Certificate{Owner: b.Self(), Epoch: 1, Members: []protocol.CertMember{
 		{ID: uint64(g.id), Site: b.Self()}, {ID: 7, Site: "other"},
 	}}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -26,11 +28,14 @@ func (h *heeding) seen(in step.PeerSeen) {
 	_, before := h.here[in.Site]
 	h.here[in.Site] = in
 	delete(h.lines, in.Site)
+	if in.Site == h.post.now.Site {
+		h.post.gone = time.Time{}
+	}
 	h.show(in)
 	if before {
 		return
 	}
-	for _, owner := range h.register.ActedFor(in.Site) {
+	for _, owner := range h.actedFor(in.Site) {
 		if owner != in.Site {
 			h.show(h.standIn(owner, in.Site))
 		}
@@ -46,10 +51,13 @@ func (h *heeding) gone(in step.PeerGone) {
 		h.lines[in.Site] = h.here[in.Site].Line
 	}
 	delete(h.here, in.Site)
+	if in.Site == h.post.now.Site {
+		h.post.gone = h.now()
+	}
 	if !h.standsIn(h.register.Acting(in.Site), in.Site) {
 		h.hide(in)
 	}
-	for _, owner := range h.register.ActedFor(in.Site) {
+	for _, owner := range h.actedFor(in.Site) {
 		if _, connected := h.here[owner]; !connected {
 			h.hide(step.PeerGone{Site: owner, Refusing: in.Refusing})
 		}

@@ -36,6 +36,7 @@ func (a *Agent) makeMachines() error {
 	brokerConfig := a.brokerConfig(a.mesh.Self(), a.brokerSettings())
 	if err := errors.Join(
 		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),
+		a.controlSettings().config(a.mesh.Self()).Validate(),
 	); err != nil {
 		return fmt.Errorf("configuration of the machines: %w", err)
 	}
@@ -118,6 +119,8 @@ func NewMachine(h store.Header) (step.Machine, error) {
 			return nil, fmt.Errorf("configuration of the submitter machine: %w", err)
 		}
 		return broker.New(c), nil
+	case strings.HasPrefix(h.Machine, controlPrefix):
+		return newController(h.Config)
 	default:
 		return nil, fmt.Errorf("there is no machine %q", h.Machine)
 	}

@@ -122,7 +122,7 @@ func (a *Agent) received(from grid.SiteID, m protocol.Message) {
 	if !a.awake() || a.aboutChecks(from, m) {
 		return
 	}
-	a.noteCertificate(m)
+	a.noteCertificate(from, m)
 	if !a.aboutGroups(from, m) {
 		a.deliver(from, m)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
-	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -81,10 +80,10 @@ func newBenchOf(t *testing.T, c Config) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, Agent: a}
-	g := a.groups.of(a.Self())
-	g.making = func() (*broker.Machine, step.Machine, any) {
-		_, _, config := g.makeBroker()
-		return nil, b.ofBroker.machine(), config
+	j := a.groups.jobsOf(a.Self())
+	j.making = func() (step.Machine, any) {
+		_, config := j.makeBroker()
+		return b.ofBroker.machine(), config
 	}
 	a.site.machine = scripted(func(_ time.Time, in step.Input) []step.Effect {
 		b.mu.Lock()

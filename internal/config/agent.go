@@ -34,6 +34,7 @@ type Agent struct {
 	Jobs      jobs            // limits on other people's jobs
 	Placing   placing         // how this agent's own jobs find their sites
 	Standby   standby         // who goes on with own jobs, and whose jobs go on here
+	Control   Control         // the controller of the domain
 	Planning  planning        // what this site promises, and in what order it runs what waits
 	API       API             // the agent's own interface
 	Log       logging         // what it tells
@@ -150,6 +151,18 @@ type standby struct {
 	Count     int    // other agents that keep the facts of the own jobs: 0 or 2
 	Accept    string // for whom this site stands by: domain or none
 	DataBytes int64  // kept of inputs and modules of one other owner, at most
+}
+
+// Control says whether this site takes part in the domain's group of three, which runs the domain's
+// controller, and, at the site that has the domain's key, what that goes by.
+type Control struct {
+	Found       bool                    // the site with the domain's key makes that group
+	Accept      string                  // whether this site is a member if asked: domain or none
+	WeightMilli int64                   // by which a failed site's load counts more, thousandths (zeta)
+	Share       float64                 // of full load from which on the domain is busy, 0 to 1 (eta)
+	Slot        time.Duration           // in which load is looked at
+	AllNodes    bool                    // full load is that of all sites, the failed ones included
+	Fines       map[grid.SiteID]float64 // of submitters to whom a broken promise costs more
 }
 
 // For whom a site stands by.

@@ -42,6 +42,9 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 			Statements: statementsShare, FaultHalfLife: 7 * 24 * time.Hour,
 		},
 		Standby: standby{Accept: StandbyDomain, DataBytes: 256 << 20},
+		Control: Control{
+			Found: true, Accept: StandbyDomain, WeightMilli: 2000, Share: .775, Slot: time.Minute,
+		},
 		Planning: planning{
 			Policy: grid.PolicyFCFS.String(), Backfill: grid.BackfillConservative.String(),
 			Horizon: 12 * time.Hour, Promised: percent, Strangers: 10,

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -199,6 +200,43 @@ func asPart() codec[float64] {
 			return v, nil
 		},
 	}
+}
+
+// asFines is a list of sites, each with a number.
+func asFines() codec[map[grid.SiteID]float64] {
+	return codec[map[grid.SiteID]float64]{
+		name: "list", parse: parseFines,
+		show: func(fines map[grid.SiteID]float64) string {
+			var parts []string
+			for _, site := range slices.Sorted(maps.Keys(fines)) {
+				parts = append(parts,
+					string(site)+"="+strconv.FormatFloat(fines[site], 'g', -1, 64))
+			}
+			return strings.Join(parts, ",")
+		},
+	}
+}
+
+func parseFines(text string) (map[grid.SiteID]float64, error) {
+	fines := map[grid.SiteID]float64{}
+	for part := range strings.SplitSeq(text, ",") {
+		site, number, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if site == "" && number == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(v >= 0) || v > 1e9 {
+			return nil, fmt.Errorf("want SITE=NUMBER with a number of at least 0, have %q", part)
+		}
+		if err := grid.SiteID(site).Validate(); err != nil {
+			return nil, err
+		}
+		fines[grid.SiteID(site)] = v
+	}
+	if len(fines) == 0 {
+		return nil, nil
+	}
+	return fines, nil
 }
 
 func asPrice() codec[price] {

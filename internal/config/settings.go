@@ -10,14 +10,15 @@ import (
 
 // The headings that settings stand under in help.
 const (
-	topicSite      = "this site"
-	topicMembers   = "who takes part"
-	topicNetwork   = "how sites reach each other"
-	topicGiven     = "what you give"
-	topicOwner     = "your own work comes first"
-	topicPlanning  = "jobs of others, and what they are promised"
-	topicPlacing   = "your own jobs"
-	topicInterface = "interface and log"
+	topicSite       = "this site"
+	topicMembers    = "who takes part"
+	topicController = "reservations when a site of the domain fails"
+	topicNetwork    = "how sites reach each other"
+	topicGiven      = "what you give"
+	topicOwner      = "your own work comes first"
+	topicPlanning   = "jobs of others, and what they are promised"
+	topicPlacing    = "your own jobs"
+	topicInterface  = "interface and log"
 )
 
 // agentSettings is the table of all settings of an agent, in the order of files and
@@ -26,6 +27,7 @@ func agentSettings() []setting[Agent] {
 	return slices.Concat(
 		under(topicSite, siteSettings()...),
 		under(topicMembers, memberSettings()...),
+		under(topicController, controlSettings()...),
 		under(topicNetwork, networkSettings()...),
 		under(topicGiven, givenSettings()...),
 		under(topicOwner, ownerSettings()...),
@@ -57,6 +59,26 @@ func memberSettings() []setting[Agent] {
 			func(a *Agent) *[]grid.SiteID { return &a.Peers }, asList[grid.SiteID]()).documented(),
 		key("accept", "who may take part; anyone implies that only WASM is run",
 			func(a *Agent) *string { return &a.Accept }, asWord(acceptListed, acceptAnyone)).documented(),
+	}
+}
+
+func controlSettings() []setting[Agent] {
+	return []setting[Agent]{
+		key("controller.found", "with the domain's key: have three members run a controller",
+			func(a *Agent) *bool { return &a.Control.Found }, asBool()),
+		key("controller.accept", "whether this site may be one of these three",
+			func(a *Agent) *string { return &a.Control.Accept },
+			asWord(StandbyDomain, standbyNone)),
+		key("controller.weight", "by which the load of failed sites counts more (zeta)",
+			func(a *Agent) *int64 { return &a.Control.WeightMilli }, asMilli()),
+		key("controller.share", "part of full load from which on the domain is busy, 0 to 1 (eta)",
+			func(a *Agent) *float64 { return &a.Control.Share }, asPart()),
+		key("controller.slot", "time in which load is looked at",
+			func(a *Agent) *time.Duration { return &a.Control.Slot }, asSpan()),
+		key("controller.all-nodes", "full load is that of all sites, the failed ones included",
+			func(a *Agent) *bool { return &a.Control.AllNodes }, asBool()),
+		key("controller.fines", "SITE=NUMBER of submitters whose places are saved first, dearest first",
+			func(a *Agent) *map[grid.SiteID]float64 { return &a.Control.Fines }, asFines()),
 	}
 }
 

@@ -37,6 +37,9 @@ func (c Agent) Validate() error {
 		oneOf("standby.accept", c.Standby.Accept, StandbyDomain, standbyNone),
 		c.Standby.validateCount(),
 		atLeast("standby.data", c.Standby.DataBytes, 1<<20, "1MiB"),
+		oneOf("controller.accept", c.Control.Accept, StandbyDomain, standbyNone),
+		c.Control.validateWeight(),
+		within("controller.slot", c.Control.Slot, time.Second, time.Hour),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
@@ -246,6 +249,14 @@ func named(name string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+func (c Control) validateWeight() error {
+	const low, high = 1000, 1_000_000
+	if c.WeightMilli < low || c.WeightMilli > high {
+		return fmt.Errorf("controller.weight: want 1 to 1000, have %s", asMilli().show(c.WeightMilli))
+	}
+	return nil
 }
 
 // validateCount wants nobody, or two: two agents in all are worse than one, since both must be

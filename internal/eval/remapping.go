@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
 	"github.com/mrsmesh/mrsmesh/pkg/metrics"
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 	"github.com/mrsmesh/mrsmesh/pkg/sim/remapping"
 )
 
@@ -64,15 +65,15 @@ func playRemapping(
 	}, nil
 }
 
-func remapPolicy(r scenario.RemapRule) remapping.Policy {
-	rules := map[string]remapping.Rule{
-		"load": remapping.LoadBased, "slot": remapping.One, "all": remapping.All,
-		"until-end": remapping.Optimal, "estimate": remapping.Estimate,
+func remapPolicy(r scenario.RemapRule) remap.Policy {
+	rules := map[string]remap.Rule{
+		"load": remap.LoadBased, "slot": remap.One, "all": remap.All,
+		"until-end": remap.Optimal, "estimate": remap.Estimate,
 	}
-	afters := map[string]remapping.After{
-		"nothing": remapping.Nothing, "slot": remapping.Slot, "again": remapping.Again,
+	afters := map[string]remap.After{
+		"nothing": remap.Nothing, "slot": remap.Slot, "again": remap.Again,
 	}
-	return remapping.Policy{
+	return remap.Policy{
 		Rule: rules[r.Remap], Weight: r.Zeta, Share: r.Eta, Surviving: r.Surviving, Ended: r.Killed,
 		Booking: r.Booking, Factor: r.Factor, After: afters[r.After], Migrate: r.Migrate,
 	}

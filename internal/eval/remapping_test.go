@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 	"github.com/mrsmesh/mrsmesh/pkg/sim/remapping"
 )
 
@@ -138,7 +139,7 @@ func TestLengthsOfTheFirstFailure(t *testing.T) {
 	e := c.Experiment.Remapping
 	for i, of := range r.Lengths {
 		want, err := remapping.Lengths(
-			modelOf(e.Requests, e.Cases[i]), remapping.Policy{Weight: 2, Share: .8}, 5)
+			modelOf(e.Requests, e.Cases[i]), remap.Policy{Weight: 2, Share: .8}, 5)
 		if err != nil || of.Case != r.Cases[i] || of.Rule != "paper-0.8" ||
 			!slices.Equal(of.Slots, want) || len(want) != 200 {
 			t.Errorf("%v: %+v, want %v", err, of, want)
@@ -152,7 +153,7 @@ func TestLengthsOfTheFirstFailure(t *testing.T) {
 
 // Each key and word of the format says something of its own.
 func TestAllWordsOfRemappingMeanSomething(t *testing.T) {
-	policies := map[remapping.Policy]string{}
+	policies := map[remap.Policy]string{}
 	for _, keys := range []string{
 		"", "eta=.5", "zeta=3", "full=all", "killed=yes", "booking=yes", "migrate=yes",
 		"remap=slot",
@@ -167,7 +168,7 @@ func TestAllWordsOfRemappingMeanSomething(t *testing.T) {
 		policies[policy] = keys
 	}
 	e := mustParse(t, "machines name=a nodes=8\nrequests widest=8\nstrategy name=b\n").Remapping
-	ours := remapping.Policy{Weight: 2, Share: .775, Surviving: true}
+	ours := remap.Policy{Weight: 2, Share: .775, Surviving: true}
 	if got := remapPolicy(e.Rules[0]); got != ours {
 		t.Errorf("the default is %+v, want %+v", got, ours)
 	}

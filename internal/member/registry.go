@@ -1,6 +1,7 @@
 package member
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -140,6 +141,17 @@ func (r *Registry) Holds() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.key.Public() != ""
+}
+
+// Sign signs a text with the domain's key. The text begins with a context of its own, so that it
+// cannot be taken for another statement. The error is ErrNoKey where this site does not hold it.
+func (r *Registry) Sign(text []byte) ([]byte, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.key.Public() == "" {
+		return nil, fmt.Errorf("sign for the domain: %w", ErrNoKey)
+	}
+	return ed25519.Sign(r.key.private, text), nil
 }
 
 // Roster is the roster now.

@@ -64,6 +64,9 @@ func SignedBy(site grid.SiteID, text, signature []byte) bool {
 	return wire.SignedBy(site, text, signature)
 }
 
+// DomainSite is the name that a domain with this key has where a site's name is asked for.
+func DomainSite(key grid.DomainKey) (grid.SiteID, error) { return wire.DomainSite(key) }
+
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
 func Redeem(

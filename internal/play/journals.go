@@ -113,8 +113,8 @@ func (r *reader) readDir(dir string) error {
 // brokerMachine is the name of the submitter's machine in a journal's header.
 const brokerMachine = "broker"
 
-// ofOwner leaves out the journals of other owners' machines, which an agent has run as a standby:
-// what came of them is in the journals of the sites.
+// ofOwner leaves out the journals of other owners' machines, which an agent has run as a standby,
+// and those of the domain's controller: what came of them is in the journals of the sites.
 func ofOwner(runs []store.Run) []store.Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(run store.Run) bool {
 		return run.Machine != siteMachine && run.Machine != brokerMachine

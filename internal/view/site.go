@@ -91,6 +91,8 @@ type AgentStatus struct {
 	Plan         *PlanView     `json:"plan,omitempty"` // what its planner has before it
 	// the group of the own jobs, and those in which it stands by for others
 	Standbys []Group `json:"standbys,omitempty"`
+	// of the domain; left out: the domain has no key
+	Controller *Controller `json:"controller,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

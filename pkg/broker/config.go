@@ -42,14 +42,17 @@ type Config struct {
 	// StartLease before a promised start a lease is granted that reaches beyond it.
 	StartLease       time.Duration
 	ReservationLease time.Duration // granted to reservations: a site that is back within it keeps them
-	AwardWindow      time.Duration // a site that has not answered an award by then has missed it
-	BackoffMin       time.Duration // first pause before a job that fits nowhere is announced again
-	BackoffMax       time.Duration // longest such pause
-	CollectRetry     time.Duration // pause between attempts to fetch outputs
-	CollectGiveUp    time.Duration // outputs that cannot be had for so long are computed anew
-	CollectDead      time.Duration // the same for a site that has died: its agent may soon be back
-	Reunion          time.Duration // after being cut off: how long frozen attempts are waited for
-	BootGrace        time.Duration // after a start: how long before a job is called unplaceable
+	// RemapGuard before its promised start a task leaves a silent site at the latest, whatever the
+	// domain's controller says.
+	RemapGuard    time.Duration `json:",omitempty"`
+	AwardWindow   time.Duration // a site that has not answered an award by then has missed it
+	BackoffMin    time.Duration // first pause before a job that fits nowhere is announced again
+	BackoffMax    time.Duration // longest such pause
+	CollectRetry  time.Duration // pause between attempts to fetch outputs
+	CollectGiveUp time.Duration // outputs that cannot be had for so long are computed anew
+	CollectDead   time.Duration // the same for a site that has died: its agent may soon be back
+	Reunion       time.Duration // after being cut off: how long frozen attempts are waited for
+	BootGrace     time.Duration // after a start: how long before a job is called unplaceable
 
 	Choice Choice // how to choose among offers
 	// Policy says what availability does to a job's placing.
@@ -81,6 +84,8 @@ type Config struct {
 	NoSeeking, NoLastSave bool
 	// NoHolding: UNSAFE, for tests of the oracles only: checkpoints count that are not here.
 	NoHolding bool `json:",omitempty"`
+	// NoRemapping: UNSAFE, to see what it is good for: nothing stays at a silent site.
+	NoRemapping bool `json:",omitempty"`
 	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies
 	// of a task may share a site; a site that was outvoted keeps its work.
 	NoComparing, NoApart, NoDisown bool `json:",omitempty"`
@@ -94,6 +99,7 @@ func Default(self grid.SiteID) Config {
 		Owner: self, Here: self,
 		Lease: 3 * time.Second, LeaseMargin: 500 * time.Millisecond,
 		LongLease: 8 * time.Hour, ReservationLease: time.Minute, StartLease: 10 * time.Second,
+		RemapGuard:  30 * time.Second,
 		AwardWindow: 2 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute,
 		CollectRetry: time.Second, CollectGiveUp: time.Minute, CollectDead: 3 * time.Second,
 		BootGrace: 3 * time.Second, Reunion: 10 * time.Second,

@@ -90,6 +90,7 @@
 //	retries.go     tasks that fail by themselves run again; too many of them end the job
 //	vacancy.go     asking again: in turn, or one site
 //	placing.go     a strategy is asked, and its verdict followed
+//	remap.go       what the domain's controller says of silent sites
 //	failover.go    silence, death, failure, return
 //	result.go      ends of attempts, and fetching what they left
 //	late.go        the result of an attempt that was given up

@@ -25,6 +25,9 @@ const (
 	eventOverdue         = "attempt_overdue"  // warn; its bound has passed; Text = its phase
 	eventAttemptFailed   = "attempt_failed"   // warn; its site could not end it; Text = cause
 	eventAttemptReturned = "attempt_returned" // info; given up, not yet replaced, and there again
+	eventStays           = "remap_stays"      // info; its site is silent, and the task stays there
+	eventRemapRefused    = "remap_refused"    // warn; of another than the domain's controller
+	eventNoOtherPlace    = "no_other_place"   // warn; a promise lost its site, and no other offers
 	eventRivalLost       = "rival_lost"       // warn; one of several that queued the task; Text = how
 	eventRestored        = "restored"         // warn; facts are older than a promise; Text = how seen
 	eventInherited       = "inherited"        // info; an attempt awarded by a run that was lost

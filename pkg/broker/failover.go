@@ -39,6 +39,11 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		m.placeAgain(j)
 		return
 	}
+	if m.remaps.stays(j, t) && !t.deaf() && !m.isAbandoned(t) {
+		m.keepAt(j, id.Task.Index)
+		return
+	}
+	t.leave.stays = false
 	site, why := t.site, "the site fell silent"
 	if t.deaf() {
 		why = "its site does not hear the leases that it asks for"

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"time"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
@@ -19,6 +21,7 @@ type Machine struct {
 	takings   takings // checkpoints that sites have taken
 	looks     looks   // at other jobs, later in the Step
 	moves     moves   // tasks that move on purpose
+	remaps    remapping
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -42,6 +45,7 @@ func New(cfg Config) *Machine {
 	m.moves = moves{
 		run: r, enquiries: m.enquiries, peers: m.peers, herald: m.herald, rights: m.rights,
 	}
+	m.remaps = remapping{run: r, jobs: m.jobs, said: make(map[grid.SiteID]time.Time)}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }

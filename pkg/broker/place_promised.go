@@ -102,8 +102,12 @@ func (p *promised) seek(d desk) {
 // have been. An offer that was asked for is used up: it is held or it is gone.
 func (p *promised) askToHold(d desk) {
 	j, h, asked := d.j, d.j.holding(), false
-	for _, c := range p.holdable(d) {
-		if h.enough(d.cfg().HoldTop, uint32(len(j.waiting))) {
+	all, top := p.holdable(d), d.cfg().HoldTop
+	if j.wantedFirst(all) {
+		top = 1 // others are to have what it leaves them
+	}
+	for _, c := range all {
+		if h.enough(top, uint32(len(j.waiting))) {
 			break
 		}
 		site := c.offer.Site
@@ -326,6 +330,7 @@ func (p *promised) unpromised(d desk, on occasion) verdict {
 		return waitAfter(on)
 	}
 	p.empty++
+	d.warn()
 	if d.metEnough() && (d.j.noWait || p.empty >= maxEmpty || r.explain && allAnswered(d, r)) {
 		return refuseAfter(on)
 	}

@@ -41,6 +41,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.peers.onBandwidth(in)
 	case step.ClockStepped:
 		m.onClockStepped(in)
+	case step.Controller:
+		m.onController(in)
 	case step.CapacityChanged:
 		m.onCapacity(in)
 	case step.Collected:
@@ -82,6 +84,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.moves.onMovable(from, msg)
 		case protocol.Testimony:
 			m.peers.onTestimony(from, msg)
+		case protocol.Remap:
+			m.onRemap(from, msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)

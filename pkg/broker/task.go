@@ -48,6 +48,7 @@ type attempt struct {
 	stint                 // the time that it has had
 	arrival
 	moving moving // to another site, on purpose
+	leave  leave  // by the domain's controller
 }
 
 // silence says whether the latest attempt is heard of.

@@ -41,12 +41,13 @@ func (m OnBehalf) Validate() error {
 	return firstError(m.Owner.Validate(), m.Message.Validate())
 }
 
-// betweenMachines reports whether a message is one between a submitter's machine and a site's.
+// betweenMachines reports whether a message is one between a submitter's machine and a site's, or
+// the controller's of a domain.
 // Only these may be said on behalf of an owner.
 func betweenMachines(m Message) bool {
 	switch m.(type) {
 	case Announce, Reannounce, Requirements, HoldOffer, Award, Clear, Lease, Held, Fence, Cancel,
-		ExitAck, Move:
+		ExitAck, Move, Remapped:
 		return true
 	case OnBehalf: // no nesting, whatever ForBroker says of what is inside
 		return false

@@ -229,7 +229,16 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 		"to the last": {members(8, math.MaxUint64-2), members(8, math.MaxUint64-1)},
 		"group owner": {members(7, 8), group(func(m *Group) { m.Owner = "" })},
 		"ask epoch":   {StandbyAsk{Epoch: 1}, StandbyAsk{}},
-		"ask facts":   {StandbyAsk{Epoch: 1}, StandbyAsk{Epoch: 1, Facts: -1}},
+		"group ask": {
+			GroupAsk{"d", StandbyAsk{Epoch: 1}}, GroupAsk{StandbyAsk: StandbyAsk{Epoch: 1}},
+		},
+		"group ask epoch": {GroupAsk{"d", StandbyAsk{Epoch: 1}}, GroupAsk{Owner: "d"}},
+		"group answer": {
+			GroupAnswer{"d", StandbyAnswer{Reason: "r"}},
+			GroupAnswer{StandbyAnswer: StandbyAnswer{Reason: "r"}},
+		},
+		"group answer text": {GroupAnswer{"d", StandbyAnswer{Reason: "r"}}, GroupAnswer{Owner: "d"}},
+		"ask facts":         {StandbyAsk{Epoch: 1}, StandbyAsk{Epoch: 1, Facts: -1}},
 		"accept": {
 			accept(func(*StandbyAnswer) {}), accept(func(m *StandbyAnswer) { m.Member = 0 }),
 		},

@@ -204,8 +204,12 @@ func goldenMessages() map[string]Message {
 		"standbyask":    StandbyAsk{Epoch: 3, Facts: 1 << 20},
 		"standbyaccept": StandbyAnswer{Accept: true, Member: 8, Epoch: 3},
 		"standbyrefuse": StandbyAnswer{Reason: "its owner stands by for nobody", Epoch: 3},
-		"standbynews":   StandbyNews{Certificate: certificate, Term: 4, Acting: "12D3KooWother"},
-		"rejoin":        Rejoin{Certificate: certificate},
+		"groupask":      GroupAsk{"12D3KooWdomain", StandbyAsk{Epoch: 3, Facts: 1 << 20}},
+		"groupanswer": GroupAnswer{
+			"12D3KooWdomain", StandbyAnswer{Accept: true, Member: 8, Epoch: 3},
+		},
+		"standbynews": StandbyNews{Certificate: certificate, Term: 4, Acting: "12D3KooWother"},
+		"rejoin":      Rejoin{Certificate: certificate},
 		"keep": Keep{
 			Owner: "12D3KooWowner", Job: at.Task.Job, Number: 5,
 			CIDs: []grid.CID{"bafkinput", "bafkoutput"},
@@ -314,8 +318,30 @@ func goldenMessages() map[string]Message {
 			},
 			Signature: bytes.Repeat([]byte{5}, SignatureBytes),
 		},
-		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"bookings": Bookings{
+			Term: 3, Number: 1<<32 | 5, More: true,
+			Capacity: grid.Resources{MilliCPUs: 8000, MemoryBytes: 1 << 30},
+			Works:    grid.Resources{MilliCPUs: 6000, MemoryBytes: 1 << 29},
+			Held: []Booking{
+				{
+					Attempt: at, Submitter: "12D3KooWsite", StartsIn: time.Hour, Lasts: time.Minute,
+					Need: grid.Resources{MilliCPUs: 2000}, BookedAgo: time.Second, Scales: true,
+					DataBytes: 4096,
+				},
+			},
+			Gone: []grid.AttemptID{{Task: grid.TaskID{Job: at.Task.Job, Index: 8}, Token: 1}},
+		},
+		"bookingswhole": Bookings{Term: 1, Number: 1, Whole: true},
+		"booked":        Booked{Term: 3, Number: 1<<32 | 5, Again: true},
+		"remap": Remap{
+			Term: 3, Number: 9, Site: "12D3KooWdead", Before: 20 * time.Minute,
+			Moves: []RemapMove{
+				{Task: at.Task, To: "12D3KooWgood"}, {Task: grid.TaskID{Job: at.Task.Job}},
+			},
+		},
+		"remapped": Remapped{Term: 3, Number: 9, Elsewhere: []grid.TaskID{at.Task}},
+		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

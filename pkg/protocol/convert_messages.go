@@ -164,7 +164,10 @@ func (r *reader) message(w *wirepb.Wire) Message {
 	if m := r.aboutMembers(w); m != nil {
 		return m
 	}
-	return aboutStandbys(w)
+	if m := aboutStandbys(w); m != nil {
+		return m
+	}
+	return aboutDomain(w)
 }
 
 // call is the counterpart of setCall.

@@ -185,7 +185,7 @@ func TestEachNumberOfARunIsSigned(t *testing.T) {
 func TestWhoseMachineAMessageIsFor(t *testing.T) {
 	broker := []string{
 		"needRequirements", "bid", "refuse", "vacancy", "accepted", "declined", "renew", "mayStart",
-		"progress", "exited", "checkpointed", "movable", "testimony",
+		"progress", "exited", "checkpointed", "movable", "testimony", "remap",
 	}
 	for name, m := range goldenMessages() {
 		if on, is := m.(OnBehalf); is {

@@ -478,14 +478,12 @@ func messages() map[string]func(*rapid.T) Message {
 		"standbyask": func(t *rapid.T) Message {
 			return StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}
 		},
-		"standbyanswer": func(t *rapid.T) Message {
-			m := StandbyAnswer{Epoch: number(t), Accept: rapid.Bool().Draw(t, "accepts")}
-			if m.Accept {
-				m.Member = drawMemberID(t)
-			} else {
-				m.Reason = "no" + drawText(t)
-			}
-			return m
+		"standbyanswer": func(t *rapid.T) Message { return drawStandbyAnswer(t) },
+		"groupask": func(t *rapid.T) Message {
+			return GroupAsk{drawSite(t), StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}}
+		},
+		"groupanswer": func(t *rapid.T) Message {
+			return GroupAnswer{drawSite(t), drawStandbyAnswer(t)}
 		},
 		"standbynews": func(t *rapid.T) Message {
 			m := StandbyNews{Certificate: drawBytes(t, 40), Term: number(t)}
@@ -499,7 +497,67 @@ func messages() map[string]func(*rapid.T) Message {
 			return Kept{Owner: drawSite(t), Number: number(t) | 1, Problem: drawText(t)}
 		},
 		"testimony": func(t *rapid.T) Message { return drawTestimony(t) },
+		"bookings":  drawBookings, "remap": drawRemap,
+		"booked": func(t *rapid.T) Message {
+			return Booked{
+				Term: number(t) | 1, Number: number(t) | 1, Again: rapid.Bool().Draw(t, "again"),
+			}
+		},
+		"remapped": func(t *rapid.T) Message {
+			return Remapped{
+				Term: number(t) | 1, Number: number(t) | 1, Elsewhere: drawSome(t, drawTask),
+			}
+		},
 	}
+}
+
+func drawStandbyAnswer(t *rapid.T) StandbyAnswer {
+	m := StandbyAnswer{Epoch: rapid.Uint64().Draw(t, "epoch"), Accept: rapid.Bool().Draw(t, "accepts")}
+	if m.Accept {
+		m.Member = drawMemberID(t)
+	} else {
+		m.Reason = "no" + drawText(t)
+	}
+	return m
+}
+
+func drawTask(t *rapid.T) grid.TaskID { return drawAttempt(t).Task }
+
+func drawBookings(t *rapid.T) Message {
+	m := Bookings{
+		Term: rapid.Uint64Min(1).Draw(t, "term"), Number: rapid.Uint64Min(1).Draw(t, "number"),
+		Whole: rapid.Bool().Draw(t, "whole"), More: rapid.Bool().Draw(t, "more"),
+		Capacity: drawResources(t), Gone: drawSome(t, drawAttempt),
+	}
+	if rapid.Bool().Draw(t, "works") {
+		m.Works = m.Capacity
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "bookings") {
+		at := drawAttempt(t)
+		at.Task.Job = grid.JobID(rune('a'+i)) + at.Task.Job[1:]
+		m.Held = append(m.Held, Booking{
+			Attempt: at, Submitter: drawSite(t), StartsIn: drawDur(t, 0, grid.MaxRuntime),
+			Lasts: drawDur(t, 1, grid.MaxRuntime), Need: drawResources(t),
+			BookedAgo: drawDur(t, 0, maxAgo), Scales: rapid.Bool().Draw(t, "scales"),
+			DataBytes: drawNat(t),
+		})
+	}
+	return m
+}
+
+func drawRemap(t *rapid.T) Message {
+	m := Remap{
+		Term: rapid.Uint64Min(1).Draw(t, "term"), Number: rapid.Uint64Min(1).Draw(t, "number"),
+		Site: drawSite(t), Before: drawDur(t, 1, grid.MaxRuntime),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "moves") {
+		v := RemapMove{Task: drawTask(t)}
+		if rapid.Bool().Draw(t, "somewhere") {
+			v.To = drawSite(t)
+		}
+		m.Moves = append(m.Moves, v)
+	}
+	return m
 }
 
 func drawTestimony(t *rapid.T) Testimony {

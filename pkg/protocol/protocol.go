@@ -15,6 +15,7 @@
 //	behalf.go            messages said on behalf of an owner
 //	certificate.go       who may act for an owner
 //	standby.go           what group members say to each other
+//	domain.go            what sites, submitters and a domain's controller say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once
@@ -70,13 +71,13 @@ func firstError(errs ...error) error {
 }
 
 // ForBroker reports whether a message is for the submitter's machine, on whosever behalf it is
-// said; the others are for the site's.
+// said; the others are for the site's, but for those of ForController.
 func ForBroker(msg Message) bool {
 	switch msg := msg.(type) {
 	case OnBehalf:
 		return ForBroker(msg.Message)
 	case NeedRequirements, Bid, Refuse, Vacancy, Accepted, Declined, Renew, MayStart, Progress,
-		Exited, Checkpointed, Movable, Testimony:
+		Exited, Checkpointed, Movable, Testimony, Remap:
 		return true
 	default:
 		return false

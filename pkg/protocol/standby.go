@@ -30,7 +30,22 @@ type StandbyAnswer struct {
 	Epoch  uint64 // of the question; 0: not said
 }
 
+// GroupAsk asks a site to be a member of the group of an owner that is not the sender: of the
+// domain, whose key the sender has.
+type GroupAsk struct {
+	Owner grid.SiteID
+	StandbyAsk
+}
+
+// GroupAnswer answers GroupAsk. A refusal that nobody has asked for says that a site is no member,
+// or does not want to be one any more.
+type GroupAnswer struct {
+	Owner grid.SiteID
+	StandbyAnswer
+}
+
 // StandbyNews says who acts for the owner that the certificate names, as far as the sender knows.
+// From who acts itself in the domain's group it is its word that it does.
 type StandbyNews struct {
 	Certificate []byte      // the newest that the sender knows
 	Term        uint64      // the highest that the sender knows; 0: none
@@ -105,6 +120,14 @@ func (m StandbyAnswer) Validate() error {
 }
 
 // Validate reports the first field that is out of its range.
+func (m GroupAsk) Validate() error { return firstError(m.Owner.Validate(), m.StandbyAsk.Validate()) }
+
+// Validate reports the first field that is out of its range.
+func (m GroupAnswer) Validate() error {
+	return firstError(m.Owner.Validate(), m.StandbyAnswer.Validate())
+}
+
+// Validate reports the first field that is out of its range.
 func (m StandbyNews) Validate() error {
 	if m.Acting == "" {
 		return checkCertificateBytes(m.Certificate)
@@ -159,12 +182,16 @@ func setStandby(w *wirepb.Wire, m Message) bool {
 			Part: m.Part, Parts: m.Parts, Data: m.Data,
 		}}
 	case StandbyAsk:
-		w.Body = &wirepb.Wire_StandbyAsk{
-			StandbyAsk: &wirepb.StandbyAsk{Epoch: m.Epoch, Facts: m.Facts},
-		}
+		w.Body = &wirepb.Wire_StandbyAsk{StandbyAsk: wireStandbyAsk(m)}
 	case StandbyAnswer:
-		w.Body = &wirepb.Wire_StandbyAnswer{StandbyAnswer: &wirepb.StandbyAnswer{
-			Accept: m.Accept, Member: m.Member, Reason: forPeople(m.Reason), Epoch: m.Epoch,
+		w.Body = &wirepb.Wire_StandbyAnswer{StandbyAnswer: wireStandbyAnswer(m)}
+	case GroupAsk:
+		w.Body = &wirepb.Wire_GroupAsk{GroupAsk: &wirepb.GroupAsk{
+			Owner: string(m.Owner), Ask: wireStandbyAsk(m.StandbyAsk),
+		}}
+	case GroupAnswer:
+		w.Body = &wirepb.Wire_GroupAnswer{GroupAnswer: &wirepb.GroupAnswer{
+			Owner: string(m.Owner), Answer: wireStandbyAnswer(m.StandbyAnswer),
 		}}
 	case StandbyNews:
 		w.Body = &wirepb.Wire_StandbyNews{StandbyNews: &wirepb.StandbyNews{
@@ -187,6 +214,26 @@ func setStandby(w *wirepb.Wire, m Message) bool {
 	return true
 }
 
+func wireStandbyAsk(m StandbyAsk) *wirepb.StandbyAsk {
+	return &wirepb.StandbyAsk{Epoch: m.Epoch, Facts: m.Facts}
+}
+
+func wireStandbyAnswer(m StandbyAnswer) *wirepb.StandbyAnswer {
+	return &wirepb.StandbyAnswer{
+		Accept: m.Accept, Member: m.Member, Reason: forPeople(m.Reason), Epoch: m.Epoch,
+	}
+}
+
+func standbyAsk(w *wirepb.StandbyAsk) StandbyAsk {
+	return StandbyAsk{Epoch: w.GetEpoch(), Facts: w.GetFacts()}
+}
+
+func standbyAnswer(w *wirepb.StandbyAnswer) StandbyAnswer {
+	return StandbyAnswer{
+		Accept: w.GetAccept(), Member: w.GetMember(), Reason: w.GetReason(), Epoch: w.GetEpoch(),
+	}
+}
+
 // aboutStandbys is the counterpart of setStandby.
 func aboutStandbys(w *wirepb.Wire) Message {
 	switch b := w.GetBody().(type) {
@@ -198,12 +245,18 @@ func aboutStandbys(w *wirepb.Wire) Message {
 			Part:    g.GetPart(), Parts: g.GetParts(), Data: g.GetData(),
 		}
 	case *wirepb.Wire_StandbyAsk:
-		return StandbyAsk{Epoch: b.StandbyAsk.GetEpoch(), Facts: b.StandbyAsk.GetFacts()}
+		return standbyAsk(b.StandbyAsk)
 	case *wirepb.Wire_StandbyAnswer:
-		a := b.StandbyAnswer
-		return StandbyAnswer{
-			Accept: a.GetAccept(), Member: a.GetMember(), Reason: a.GetReason(),
-			Epoch: a.GetEpoch(),
+		return standbyAnswer(b.StandbyAnswer)
+	case *wirepb.Wire_GroupAsk:
+		return GroupAsk{
+			Owner:      grid.SiteID(b.GroupAsk.GetOwner()),
+			StandbyAsk: standbyAsk(b.GroupAsk.GetAsk()),
+		}
+	case *wirepb.Wire_GroupAnswer:
+		return GroupAnswer{
+			Owner:         grid.SiteID(b.GroupAnswer.GetOwner()),
+			StandbyAnswer: standbyAnswer(b.GroupAnswer.GetAnswer()),
 		}
 	case *wirepb.Wire_StandbyNews:
 		n := b.StandbyNews

@@ -35,6 +35,7 @@
 //	saving.go   programs that save their states, and whether work is lost
 //	moving.go   users and owners that have tasks moved
 //	liar.go     sites that lie to others
+//	control.go  the controller of the domain, and who becomes it
 //	twin.go     the same identity on two machines
 //	run.go      runs of a site, and that the newest one counts
 package sim

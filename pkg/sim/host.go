@@ -20,6 +20,7 @@ type role uint8
 const (
 	roleSite role = iota
 	roleBroker
+	roleDomain // on the host that is the controller of the domain
 )
 
 // host is one simulated machine with its agent. What survives a crash: its clock and
@@ -38,6 +39,8 @@ type host struct {
 	dying      bool // its agent is killed in the midst of its next Step
 	site       *site.Machine
 	broker     *broker.Machine
+	domain     *controller // nil: it is not the controller
+	office     uint64      // term of the last controller that it has heard of
 	clock      clock
 	disk       disk
 	timers     map[timerID]timer
@@ -93,6 +96,7 @@ func (h *host) start() {
 	h.attempts, h.coming = make(map[grid.AttemptID]*attempt), make(map[grid.CID][]func())
 	h.bases = make(map[grid.AttemptID]time.Duration)
 	h.peers, h.lately = make(map[int]*peer), nil
+	h.domain, h.office = nil, 0
 	h.drawRun()
 	siteConfig := site.Default(h.spec.ID, h.spec.Capability)
 	brokerConfig := broker.Default(h.spec.ID)
@@ -126,6 +130,10 @@ func (h *host) step(r role, in step.Input) {
 	}
 	if h.asleep {
 		h.miss(thunk(func() { h.step(r, in) }))
+		return
+	}
+	if r == roleDomain {
+		h.stepDomain(in)
 		return
 	}
 	if h.holdsBack(r) {

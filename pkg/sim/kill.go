@@ -67,7 +67,8 @@ func (h *host) die(lag time.Duration) {
 	w := h.world
 	h.up, h.dying, h.silent = false, false, false
 	h.nap = nap{naps: h.naps}
-	h.site, h.broker = nil, nil
+	h.site, h.broker, h.domain = nil, nil, nil
+	w.succeed(h.spec.ID)
 	for _, id := range sortedAttempts(h.attempts) {
 		if a := h.attempts[id]; a.running && lag > 0 {
 			h.orphan(a, lag)

@@ -31,6 +31,7 @@ func (w *World) meet(h *host) {
 			other.introduce(h)
 		}
 	}
+	h.hearOffice()
 }
 
 func (h *host) introduce(other *host) {
@@ -41,6 +42,9 @@ func (h *host) introduce(other *host) {
 			if newest, _ := h.learns(other, of); newest {
 				h.peer(other).knows(of, true)
 				h.step(r, in)
+				if r == roleBroker {
+					h.stepDomain(in)
+				}
 			}
 		})
 	}
@@ -54,6 +58,7 @@ func (w *World) part(h, other *host, refusing bool) {
 	}
 	known.knows(other.run, false)
 	h.tellBoth(step.PeerGone{Site: other.spec.ID, Refusing: refusing})
+	h.stepDomain(step.PeerGone{Site: other.spec.ID})
 }
 
 func (h *host) broadcast(msg protocol.Message) {
@@ -210,8 +215,12 @@ func typeName(msg protocol.Message) string { return reflect.TypeOf(msg).Name() }
 
 // roleFor tells which of a site's machines a message is for.
 func roleFor(msg protocol.Message) role {
-	if protocol.ForBroker(msg) {
+	switch {
+	case protocol.ForBroker(msg):
 		return roleBroker
+	case protocol.ForController(msg):
+		return roleDomain
+	default:
+		return roleSite
 	}
-	return roleSite
 }

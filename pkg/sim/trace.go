@@ -39,12 +39,14 @@ type Note struct {
 type Trace struct {
 	Submitted []Submission
 	Intervals []Interval
-	Sites     map[string]int      // reports of the sites' machines by event
-	Brokers   map[string]int      // reports of the submitters' machines by event
-	Sent      map[string]int      // messages by type, a broadcast once for each receiver
-	Refused   int                 // messages of a run that was not the newest of its site
-	Heard     map[grid.SiteID]int // announcements by gossip that reached a site, each job once
-	Notes     []Note              // reports of level info and above
+	Sites     map[string]int // reports of the sites' machines by event
+	Brokers   map[string]int // reports of the submitters' machines by event
+	// Controllers counts reports of the domain's controllers by event.
+	Controllers map[string]int
+	Sent        map[string]int      // messages by type, a broadcast once for each receiver
+	Refused     int                 // messages of a run that was not the newest of its site
+	Heard       map[grid.SiteID]int // announcements by gossip that reached a site, each job once
+	Notes       []Note              // reports of level info and above
 	// Begun holds, for each attempt whose program saves its state, the run time of the task that
 	// was in the state it began with.
 	Begun map[grid.AttemptID]time.Duration
@@ -67,7 +69,7 @@ type place struct {
 
 func newTrace() Trace {
 	return Trace{
-		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
+		Sites: make(map[string]int), Brokers: make(map[string]int), Controllers: make(map[string]int), Sent: make(map[string]int),
 		Heard: make(map[grid.SiteID]int), open: make(map[place]int),
 		known: make(map[heardJob]bool), Begun: make(map[grid.AttemptID]time.Duration),
 	}
@@ -92,8 +94,12 @@ func (t *Trace) stopped(h *host, id grid.AttemptID, at time.Duration) {
 
 func (t *Trace) report(h *host, of role, r step.Report) {
 	events := t.Sites
-	if of == roleBroker {
+	switch of {
+	case roleBroker:
 		events = t.Brokers
+	case roleDomain:
+		events = t.Controllers
+	case roleSite:
 	}
 	events[r.Event]++
 	if r.Level >= step.LevelInfo && !h.world.cfg.NoNotes {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/domain"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -62,6 +63,14 @@ type Config struct {
 	Run func(task grid.Task, estimate time.Duration, on SiteSpec) (time.Duration, grid.Exit)
 	// Saves says which tasks' programs save their states; nil: none does.
 	Saves func(task grid.Task) bool
+	// Controllers are the sites that may be the domain's controller: the first one is, and when it
+	// dies the first that is up becomes it, after Elects (0: 3 s). Domain changes its
+	// configuration. No controllers: the domain has none.
+	Controllers []grid.SiteID
+	Elects      time.Duration
+	// Deaf are sites that know nothing of controllers, as those of an earlier version.
+	Deaf   []grid.SiteID
+	Domain func(*domain.Config)
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
@@ -112,6 +121,7 @@ type World struct {
 	steps      int
 	messages   int
 	failure    error
+	office     office                       // of the domain's controller
 	fastest    int64                        // millionths that any clock was ever wrong by
 	estimates  map[grid.JobID]time.Duration // run times, as the awards say
 	submitters map[grid.JobID]grid.SiteID
@@ -145,6 +155,7 @@ func New(cfg Config) *World {
 			w.meet(w.hosts[id])
 		}
 	}
+	w.elect()
 	return w
 }
 

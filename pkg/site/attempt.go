@@ -119,7 +119,7 @@ func (m *Machine) tryStart(a *attempt) {
 		return
 	}
 	a.phase, a.started = phaseStarting, true
-	m.out.Persist(a.fact())
+	m.save(a)
 	m.out.Emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
 	m.out.Report(step.LevelInfo, eventStarted, about(a.id, a.submitter))
 }
@@ -192,7 +192,7 @@ func (m *Machine) end(a *attempt, exit grid.Exit) {
 	a.lasted, a.heldFrom = m.startedAgo(a), m.now
 	a.ended = time.UnixMilli(m.now.UnixMilli()).UTC()
 	a.shown = m.newEndedFact(a.ended)
-	m.out.Persist(a.fact())
+	m.save(a)
 	r := about(a.id, a.submitter)
 	r.Text = a.exit.Cause.String()
 	m.out.Report(step.LevelInfo, eventExited, r)

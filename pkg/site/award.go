@@ -245,7 +245,7 @@ func (m *Machine) accept(a *attempt) {
 	if a.reserves() {
 		a.phase = phaseReady // there is nothing to fetch
 	}
-	m.out.Persist(a.fact())
+	m.save(a)
 	r := about(a.id, a.submitter)
 	r.Value = a.parts.Distance
 	m.out.Report(step.LevelInfo, eventAccepted, r)

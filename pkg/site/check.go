@@ -180,6 +180,7 @@ func (m *Machine) checkBounds() error {
 		{"names of submitters", m.submitters.names.len(), maxPeers},
 		{"peers", len(m.links.peers), maxPeers},
 		{"held data", len(m.held), maxHeldData},
+		{"promises that were told", len(m.books.told), 2 * m.cfg.MaxAttempts},
 		{"tenants", len(m.submitters.tenants), m.cfg.MaxAttempts},
 	} {
 		if b.have > b.max {

@@ -30,12 +30,12 @@ func (m *Machine) onClockStepped(in step.ClockStepped) {
 	m.out.Report(step.LevelInfo, eventClockSet, step.Report{Value: in.By.Seconds()})
 	for _, a := range m.roster.where((*attempt).isPlaced) {
 		if a.place.shift(in.By); a.phase != phaseAsked {
-			m.out.Persist(a.fact())
+			m.save(a)
 		}
 	}
 	for _, a := range m.roster.where((*attempt).hasExited) {
 		a.shown.shift(in.By)
-		m.out.Persist(a.fact())
+		m.save(a)
 	}
 	if p := &m.owner.paused; p.on && p.shift(in.By) {
 		m.out.Persist(p.fact())

@@ -31,6 +31,7 @@
 //	lease.go          the right to run: requests, leases
 //	clocks.go         the submitters' wall clocks, and this site's own
 //	ended_fact.go     when an attempt ended, whatever becomes of them
+//	bookings.go       the domain's controller is told what was promised
 //	tell.go           submitters are told how their attempts go
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end

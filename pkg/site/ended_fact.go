@@ -56,7 +56,7 @@ func (m *Machine) rereadEnds() {
 		if by := a.shown.setSince(m.clocks.lasting); by != 0 {
 			a.shown.shift(by)
 			a.ended = a.ended.Add(by)
-			m.out.Persist(a.fact())
+			m.save(a)
 		}
 	}
 }

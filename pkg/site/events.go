@@ -69,6 +69,7 @@ const (
 	eventUnknownAttempt = "unknown_attempt" // debug; nothing is known of the attempt
 	eventUnknownRenewal = "unknown_renewal" // warn; a lease for a request this site did not send
 	eventTableFull      = "table_full"      // warn; a bounded table takes no more; Text = which
+	eventController     = "controller"      // info; of the domain; Value = its term
 	eventNotForSite     = "not_for_site"    // debug; an input or message for the submitter's machine
 	eventNotBooted      = "not_booted"      // warn; an input before Boot
 	eventBootedTwice    = "booted_twice"    // warn; a second Boot

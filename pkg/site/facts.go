@@ -96,9 +96,16 @@ func (f pausedFact) pause() pause {
 	return p
 }
 
+// save writes the attempt's fact.
+func (m *Machine) save(a *attempt) {
+	m.out.Persist(a.fact())
+	m.bookingsChanged()
+}
+
 // forget removes an attempt and its fact.
 func (m *Machine) forget(a *attempt) {
 	m.roster.remove(a)
+	m.bookingsChanged()
 	m.out.Persist(step.Fact{Kind: kindAttempt, Key: a.id.String()})
 }
 

@@ -23,7 +23,7 @@ func (m *Machine) noteHeld(a *attempt) {
 		return
 	}
 	a.held, a.heldFrom = a.held+since, a.heldFrom.Add(since)
-	m.out.Persist(a.fact())
+	m.save(a)
 }
 
 // sendExited tells the submitter how an attempt ended and sets the time of the

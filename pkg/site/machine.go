@@ -31,6 +31,7 @@ type Machine struct {
 
 	links  links
 	clocks clocks
+	books  books                 // what the controller of the domain is told
 	held   map[grid.CID]struct{} // data that is here
 	banned step.Bans
 }
@@ -87,6 +88,7 @@ func (m *Machine) boot(in step.Boot) {
 	m.rereadEnds()
 	m.submitters.lines.put(m.cfg.Self, in.Line)
 	m.submitters.requests.begin(in.Incarnation)
+	m.books.number = in.Incarnation << 32
 	m.plan.Planner = plan.Restore(
 		planConfig(m.cfg, m.capability.Total, in.Incarnation), m.now, m.keptPromises())
 	m.setOutage()
@@ -153,6 +155,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onAvailability(in)
 	case step.BansChanged:
 		m.onBans(in)
+	case step.Controller:
+		m.onController(in)
 	case step.ClockStepped:
 		m.onClockStepped(in)
 
@@ -234,6 +238,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onFence(in.From, msg)
 	case protocol.Cancel:
 		m.onCancel(in.From, msg)
+	case protocol.Booked:
+		m.onBooked(in.From, msg)
 	default:
 		m.out.Report(step.LevelDebug, eventNotForSite, step.Report{
 			Site: in.From, Text: fmt.Sprintf("%T", msg),
@@ -265,6 +271,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onPauseTimer()
 	case timerOwner:
 		m.onOwnerTimer()
+	case timerBookings:
+		m.onBookingsTimer()
 	case timerPlan: // every Step advances the plan
 	default:
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})

@@ -152,6 +152,7 @@ func (m *Machine) onCapacity(in step.CapacityChanged) {
 	m.setOutage()
 	m.dropOutgrown()
 	m.links.outdated = true
+	m.bookingsChanged()
 	m.out.Report(step.LevelInfo, eventCapacityChanged, step.Report{})
 	if !before.Total.Fits(left.Total) || !slices.Equal(left.Kinds, before.Kinds) {
 		m.noteRoom()

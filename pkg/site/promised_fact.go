@@ -67,7 +67,7 @@ func (m *Machine) rereadPlaces() {
 	for _, a := range m.roster.where((*attempt).isPlaced) {
 		if by := a.place.setSince(m.clocks.lasting); by.Abs() > clockJitter {
 			a.place.shift(by)
-			m.out.Persist(a.fact())
+			m.save(a)
 		}
 	}
 }

@@ -303,6 +303,22 @@ func (r *Register) Acting(owner grid.SiteID) grid.SiteID {
 	return ""
 }
 
+// Certificate is the newest of an owner, nil if none is known.
+func (r *Register) Certificate(owner grid.SiteID) []byte {
+	if o := r.owners[owner]; o != nil {
+		return o.raw
+	}
+	return nil
+}
+
+// Term is the highest that was heeded in an owner's group; 0: none was.
+func (r *Register) Term(owner grid.SiteID) uint64 {
+	if o := r.owners[owner]; o != nil {
+		return o.term
+	}
+	return 0
+}
+
 // ActedFor lists the owners for whom a site acts, as far as this site knows, ascending.
 func (r *Register) ActedFor(site grid.SiteID) []grid.SiteID {
 	var owners []grid.SiteID

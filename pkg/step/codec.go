@@ -63,6 +63,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"ForgetJob":           readInput[ForgetJob],
 	"Archived":            readInput[Archived],
 	"AvailabilityLearned": readInput[AvailabilityLearned],
+	"Controller":          readInput[Controller],
 }
 
 func readInput[T Input](body []byte) (Input, error) {

@@ -68,7 +68,7 @@ func inputs() []func(*rapid.T) Input {
 		generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[Archived], generated[BansChanged], generated[SpaceChanged],
 		generated[AttemptsDied], generated[CanSave], generated[Saved], generated[Pulled],
-		generated[OwnerReturns], generated[MoveTasks],
+		generated[OwnerReturns], generated[MoveTasks], generated[Controller],
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package step is the contract between the machines that think (pkg/site,
-// pkg/broker) and the drivers that touch the world (pkg/sim, internal/agent).
+// pkg/broker, pkg/domain) and the drivers that touch the world (pkg/sim, internal/agent).
 //
 // A machine is a deterministic state machine. Its driver owes it:
 //

@@ -318,6 +318,14 @@ type Archived struct {
 	Jobs []grid.JobID
 }
 
+// Controller says who the controller of the domain is, as far as this site knows: the acting member
+// of the domain's group. A run begins without one. It awards nothing and holds no lease: it says
+// which promised tasks leave a failed site, and where to.
+type Controller struct {
+	Site grid.SiteID // where it runs, which may be here; empty: there is none
+	Term uint64      // its term, from 1; 0 with no site
+}
+
 func (Boot) input()                {}
 func (MessageReceived) input()     {}
 func (TimerFired) input()          {}
@@ -355,4 +363,5 @@ func (CancelJob) input()           {}
 func (MoveTasks) input()           {}
 func (ForgetJob) input()           {}
 func (Archived) input()            {}
+func (Controller) input()          {}
 func (AvailabilityLearned) input() {}

@@ -31,6 +31,23 @@ func (b *Backend) fillStandbys(ctx context.Context, s *view.AgentStatus, n names
 	return nil
 }
 
+// fillController adds who the controller of the domain is.
+func (b *Backend) fillController(ctx context.Context, s *view.AgentStatus, n names) error {
+	c, err := b.agent.Controller(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	for i := range c.Members {
+		c.Members[i].Name = n[c.Members[i].Site]
+	}
+	for i := range c.Failed {
+		c.Failed[i].Name = n[c.Failed[i].Site]
+	}
+	c.ActingName, c.FounderName = n[c.Acting], n[c.Founder]
+	s.Controller = c
+	return nil
+}
+
 // standbyNotices say where the owner's wish for standbys is not met.
 func standbyNotices(g view.Group, wanted, peers int) []view.Notice {
 	var away []string

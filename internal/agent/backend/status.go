@@ -43,6 +43,9 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err = b.fillStandbys(ctx, &s, n); err != nil {
 		return s, err
 	}
+	if err = b.fillController(ctx, &s, n); err != nil {
+		return s, err
+	}
 	var outlook []site.Outlook
 	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
 	known := b.agent.Known()

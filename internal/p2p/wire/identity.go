@@ -112,6 +112,24 @@ func PeerOf(site grid.SiteID) (peer.ID, error) {
 	return id, nil
 }
 
+// DomainSite is the name that a domain has where a site's name is asked for: that of a peer with its
+// key. The error says that the text is no key.
+func DomainSite(key grid.DomainKey) (grid.SiteID, error) {
+	raw, err := key.Bytes()
+	if err != nil {
+		return "", err
+	}
+	public, err := crypto.UnmarshalEd25519PublicKey(raw)
+	if err != nil {
+		return "", fmt.Errorf("domain key: %w", err)
+	}
+	id, err := peer.IDFromPublicKey(public)
+	if err != nil {
+		return "", fmt.Errorf("domain key: %w", err)
+	}
+	return SiteOf(id), nil
+}
+
 // SignedBy reports whether the site's key has signed the text. A peer ID of an ed25519 key holds
 // the key.
 func SignedBy(site grid.SiteID, text, signature []byte) bool {

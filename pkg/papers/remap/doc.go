@@ -18,8 +18,8 @@
 // negative or no numbers are an argument.ErrInvalid, also where the result does not
 // depend on them. The package keeps no plan of its own and moves nothing itself.
 //
-// No program calls it. Domains that move reservations away from a failed machine will: until
-// then it is compared with a second implementation in internal/vectors.
+// No program calls it. Domains move reservations with pkg/remap, whose tests compare it with this;
+// this is compared with a second implementation in internal/vectors.
 package remap
 
 import (

@@ -75,6 +75,12 @@ type Wire struct {
 	//	*Wire_Rejoin
 	//	*Wire_Keep
 	//	*Wire_Kept
+	//	*Wire_GroupAsk
+	//	*Wire_GroupAnswer
+	//	*Wire_Bookings
+	//	*Wire_Booked
+	//	*Wire_Remap
+	//	*Wire_Remapped
 	Body isWire_Body `protobuf_oneof:"body"`
 	// What is said on behalf of an owner. A site that does not know the field takes the body for
 	// the sender's own word, which it is not to say, and refuses it.
@@ -469,6 +475,60 @@ func (x *Wire) GetKept() *Kept {
 	return nil
 }
 
+func (x *Wire) GetGroupAsk() *GroupAsk {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_GroupAsk); ok {
+			return x.GroupAsk
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetGroupAnswer() *GroupAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_GroupAnswer); ok {
+			return x.GroupAnswer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBookings() *Bookings {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Bookings); ok {
+			return x.Bookings
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBooked() *Booked {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Booked); ok {
+			return x.Booked
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetRemap() *Remap {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Remap); ok {
+			return x.Remap
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetRemapped() *Remapped {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Remapped); ok {
+			return x.Remapped
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBehalf() *Behalf {
 	if x != nil {
 		return x.Behalf
@@ -632,6 +692,30 @@ type Wire_Kept struct {
 	Kept *Kept `protobuf:"bytes,66,opt,name=kept,proto3,oneof"`
 }
 
+type Wire_GroupAsk struct {
+	GroupAsk *GroupAsk `protobuf:"bytes,67,opt,name=group_ask,json=groupAsk,proto3,oneof"`
+}
+
+type Wire_GroupAnswer struct {
+	GroupAnswer *GroupAnswer `protobuf:"bytes,68,opt,name=group_answer,json=groupAnswer,proto3,oneof"`
+}
+
+type Wire_Bookings struct {
+	Bookings *Bookings `protobuf:"bytes,70,opt,name=bookings,proto3,oneof"`
+}
+
+type Wire_Booked struct {
+	Booked *Booked `protobuf:"bytes,71,opt,name=booked,proto3,oneof"`
+}
+
+type Wire_Remap struct {
+	Remap *Remap `protobuf:"bytes,72,opt,name=remap,proto3,oneof"`
+}
+
+type Wire_Remapped struct {
+	Remapped *Remapped `protobuf:"bytes,73,opt,name=remapped,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -707,6 +791,18 @@ func (*Wire_Rejoin) isWire_Body() {}
 func (*Wire_Keep) isWire_Body() {}
 
 func (*Wire_Kept) isWire_Body() {}
+
+func (*Wire_GroupAsk) isWire_Body() {}
+
+func (*Wire_GroupAnswer) isWire_Body() {}
+
+func (*Wire_Bookings) isWire_Body() {}
+
+func (*Wire_Booked) isWire_Body() {}
+
+func (*Wire_Remap) isWire_Body() {}
+
+func (*Wire_Remapped) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -5571,6 +5667,112 @@ func (x *StandbyAnswer) GetEpoch() uint64 {
 	return 0
 }
 
+// The two for a group whose owner is not the sender. An older site does not know them: with another
+// field of StandbyAsk it would stand by for the sender.
+type GroupAsk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Ask           *StandbyAsk            `protobuf:"bytes,2,opt,name=ask,proto3" json:"ask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAsk) Reset() {
+	*x = GroupAsk{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAsk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAsk) ProtoMessage() {}
+
+func (x *GroupAsk) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAsk.ProtoReflect.Descriptor instead.
+func (*GroupAsk) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *GroupAsk) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *GroupAsk) GetAsk() *StandbyAsk {
+	if x != nil {
+		return x.Ask
+	}
+	return nil
+}
+
+type GroupAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Answer        *StandbyAnswer         `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAnswer) Reset() {
+	*x = GroupAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAnswer) ProtoMessage() {}
+
+func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAnswer.ProtoReflect.Descriptor instead.
+func (*GroupAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *GroupAnswer) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *GroupAnswer) GetAnswer() *StandbyAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 type StandbyNews struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
@@ -5582,7 +5784,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5594,7 +5796,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5607,7 +5809,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -5640,7 +5842,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5652,7 +5854,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5665,7 +5867,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -5688,7 +5890,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5700,7 +5902,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5713,7 +5915,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Keep) GetOwner() string {
@@ -5762,7 +5964,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5774,7 +5976,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5787,7 +5989,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Kept) GetOwner() string {
@@ -5811,11 +6013,467 @@ func (x *Kept) GetProblem() string {
 	return ""
 }
 
+type Bookings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Whole         bool                   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
+	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	Capacity      *Resources             `protobuf:"bytes,5,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Works         *Resources             `protobuf:"bytes,6,opt,name=works,proto3" json:"works,omitempty"`
+	Held          []*Booking             `protobuf:"bytes,7,rep,name=held,proto3" json:"held,omitempty"`
+	Gone          []*Attempt             `protobuf:"bytes,8,rep,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bookings) Reset() {
+	*x = Bookings{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bookings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bookings) ProtoMessage() {}
+
+func (x *Bookings) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
+func (*Bookings) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *Bookings) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Bookings) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Bookings) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *Bookings) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *Bookings) GetCapacity() *Resources {
+	if x != nil {
+		return x.Capacity
+	}
+	return nil
+}
+
+func (x *Bookings) GetWorks() *Resources {
+	if x != nil {
+		return x.Works
+	}
+	return nil
+}
+
+func (x *Bookings) GetHeld() []*Booking {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Bookings) GetGone() []*Attempt {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
+type Booking struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Submitter     string                 `protobuf:"bytes,2,opt,name=submitter,proto3" json:"submitter,omitempty"`
+	StartsInNs    int64                  `protobuf:"varint,3,opt,name=starts_in_ns,json=startsInNs,proto3" json:"starts_in_ns,omitempty"`
+	LastsNs       int64                  `protobuf:"varint,4,opt,name=lasts_ns,json=lastsNs,proto3" json:"lasts_ns,omitempty"`
+	Need          *Resources             `protobuf:"bytes,5,opt,name=need,proto3" json:"need,omitempty"`
+	BookedAgoNs   int64                  `protobuf:"varint,6,opt,name=booked_ago_ns,json=bookedAgoNs,proto3" json:"booked_ago_ns,omitempty"`
+	Scales        bool                   `protobuf:"varint,7,opt,name=scales,proto3" json:"scales,omitempty"`
+	DataBytes     int64                  `protobuf:"varint,8,opt,name=data_bytes,json=dataBytes,proto3" json:"data_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Booking) Reset() {
+	*x = Booking{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Booking) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Booking) ProtoMessage() {}
+
+func (x *Booking) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Booking.ProtoReflect.Descriptor instead.
+func (*Booking) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *Booking) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Booking) GetSubmitter() string {
+	if x != nil {
+		return x.Submitter
+	}
+	return ""
+}
+
+func (x *Booking) GetStartsInNs() int64 {
+	if x != nil {
+		return x.StartsInNs
+	}
+	return 0
+}
+
+func (x *Booking) GetLastsNs() int64 {
+	if x != nil {
+		return x.LastsNs
+	}
+	return 0
+}
+
+func (x *Booking) GetNeed() *Resources {
+	if x != nil {
+		return x.Need
+	}
+	return nil
+}
+
+func (x *Booking) GetBookedAgoNs() int64 {
+	if x != nil {
+		return x.BookedAgoNs
+	}
+	return 0
+}
+
+func (x *Booking) GetScales() bool {
+	if x != nil {
+		return x.Scales
+	}
+	return false
+}
+
+func (x *Booking) GetDataBytes() int64 {
+	if x != nil {
+		return x.DataBytes
+	}
+	return 0
+}
+
+type Booked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Again         bool                   `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Booked) Reset() {
+	*x = Booked{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Booked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Booked) ProtoMessage() {}
+
+func (x *Booked) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Booked.ProtoReflect.Descriptor instead.
+func (*Booked) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *Booked) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Booked) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Booked) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
+type Remap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Site          string                 `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	BeforeNs      int64                  `protobuf:"varint,4,opt,name=before_ns,json=beforeNs,proto3" json:"before_ns,omitempty"`
+	Moves         []*RemapMove           `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remap) Reset() {
+	*x = Remap{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remap) ProtoMessage() {}
+
+func (x *Remap) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remap.ProtoReflect.Descriptor instead.
+func (*Remap) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *Remap) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Remap) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Remap) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *Remap) GetBeforeNs() int64 {
+	if x != nil {
+		return x.BeforeNs
+	}
+	return 0
+}
+
+func (x *Remap) GetMoves() []*RemapMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+type RemapMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemapMove) Reset() {
+	*x = RemapMove{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemapMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemapMove) ProtoMessage() {}
+
+func (x *RemapMove) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemapMove.ProtoReflect.Descriptor instead.
+func (*RemapMove) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *RemapMove) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *RemapMove) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *RemapMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type Remapped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Elsewhere     []*RemapMove           `protobuf:"bytes,3,rep,name=elsewhere,proto3" json:"elsewhere,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remapped) Reset() {
+	*x = Remapped{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remapped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remapped) ProtoMessage() {}
+
+func (x *Remapped) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remapped.ProtoReflect.Descriptor instead.
+func (*Remapped) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *Remapped) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Remapped) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Remapped) GetElsewhere() []*RemapMove {
+	if x != nil {
+		return x.Elsewhere
+	}
+	return nil
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xf4\x0f\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xae\x12\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -5861,7 +6519,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\fstandby_news\x18? \x01(\v2\x18.mrs.wire.v1.StandbyNewsH\x00R\vstandbyNews\x12-\n" +
 	"\x06rejoin\x18@ \x01(\v2\x13.mrs.wire.v1.RejoinH\x00R\x06rejoin\x12'\n" +
 	"\x04keep\x18A \x01(\v2\x11.mrs.wire.v1.KeepH\x00R\x04keep\x12'\n" +
-	"\x04kept\x18B \x01(\v2\x11.mrs.wire.v1.KeptH\x00R\x04kept\x12+\n" +
+	"\x04kept\x18B \x01(\v2\x11.mrs.wire.v1.KeptH\x00R\x04kept\x124\n" +
+	"\tgroup_ask\x18C \x01(\v2\x15.mrs.wire.v1.GroupAskH\x00R\bgroupAsk\x12=\n" +
+	"\fgroup_answer\x18D \x01(\v2\x18.mrs.wire.v1.GroupAnswerH\x00R\vgroupAnswer\x123\n" +
+	"\bbookings\x18F \x01(\v2\x15.mrs.wire.v1.BookingsH\x00R\bbookings\x12-\n" +
+	"\x06booked\x18G \x01(\v2\x13.mrs.wire.v1.BookedH\x00R\x06booked\x12*\n" +
+	"\x05remap\x18H \x01(\v2\x12.mrs.wire.v1.RemapH\x00R\x05remap\x123\n" +
+	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x12+\n" +
 	"\x06behalf\x18d \x01(\v2\x13.mrs.wire.v1.BehalfR\x06behalfB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
@@ -6277,7 +6941,13 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06accept\x18\x01 \x01(\bR\x06accept\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"[\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"K\n" +
+	"\bGroupAsk\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12)\n" +
+	"\x03ask\x18\x02 \x01(\v2\x17.mrs.wire.v1.StandbyAskR\x03ask\"W\n" +
+	"\vGroupAnswer\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x122\n" +
+	"\x06answer\x18\x02 \x01(\v2\x1a.mrs.wire.v1.StandbyAnswerR\x06answer\"[\n" +
 	"\vStandbyNews\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
@@ -6293,7 +6963,45 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Kept\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x18\n" +
-	"\aproblem\x18\x03 \x01(\tR\aproblemB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\aproblem\x18\x03 \x01(\tR\aproblem\"\x96\x02\n" +
+	"\bBookings\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\x122\n" +
+	"\bcapacity\x18\x05 \x01(\v2\x16.mrs.wire.v1.ResourcesR\bcapacity\x12,\n" +
+	"\x05works\x18\x06 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x05works\x12(\n" +
+	"\x04held\x18\a \x03(\v2\x14.mrs.wire.v1.BookingR\x04held\x12(\n" +
+	"\x04gone\x18\b \x03(\v2\x14.mrs.wire.v1.AttemptR\x04gone\"\x9b\x02\n" +
+	"\aBooking\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x1c\n" +
+	"\tsubmitter\x18\x02 \x01(\tR\tsubmitter\x12 \n" +
+	"\fstarts_in_ns\x18\x03 \x01(\x03R\n" +
+	"startsInNs\x12\x19\n" +
+	"\blasts_ns\x18\x04 \x01(\x03R\alastsNs\x12*\n" +
+	"\x04need\x18\x05 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x04need\x12\"\n" +
+	"\rbooked_ago_ns\x18\x06 \x01(\x03R\vbookedAgoNs\x12\x16\n" +
+	"\x06scales\x18\a \x01(\bR\x06scales\x12\x1d\n" +
+	"\n" +
+	"data_bytes\x18\b \x01(\x03R\tdataBytes\"J\n" +
+	"\x06Booked\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\x92\x01\n" +
+	"\x05Remap\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x1b\n" +
+	"\tbefore_ns\x18\x04 \x01(\x03R\bbeforeNs\x12,\n" +
+	"\x05moves\x18\x05 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\x05moves\"C\n" +
+	"\tRemapMove\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\"l\n" +
+	"\bRemapped\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
+	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhereB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -6308,7 +7016,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -6378,115 +7086,139 @@ var (
 		(*Group)(nil),             // 65: mrs.wire.v1.Group
 		(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
 		(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
-		(*StandbyNews)(nil),       // 68: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 69: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 70: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 71: mrs.wire.v1.Kept
+		(*GroupAsk)(nil),          // 68: mrs.wire.v1.GroupAsk
+		(*GroupAnswer)(nil),       // 69: mrs.wire.v1.GroupAnswer
+		(*StandbyNews)(nil),       // 70: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 71: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 72: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 73: mrs.wire.v1.Kept
+		(*Bookings)(nil),          // 74: mrs.wire.v1.Bookings
+		(*Booking)(nil),           // 75: mrs.wire.v1.Booking
+		(*Booked)(nil),            // 76: mrs.wire.v1.Booked
+		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
+		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
+		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
 	}
 )
 
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
-	23, // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	25, // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	26, // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	27, // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	28, // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	29, // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	30, // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	31, // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	34, // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	37, // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	38, // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	39, // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	40, // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	42, // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	43, // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	44, // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	45, // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	46, // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	47, // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	56, // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	57, // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	58, // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	59, // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	60, // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
-	35, // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
-	36, // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
-	48, // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
-	49, // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	50, // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
-	51, // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
-	52, // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
-	65, // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
-	66, // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
-	67, // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	68, // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	69, // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	70, // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	71, // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	61, // 38: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,  // 39: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,  // 40: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,  // 41: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,  // 42: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,  // 43: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 44: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11, // 45: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13, // 46: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11, // 47: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12, // 48: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,  // 49: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,  // 50: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,  // 51: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,  // 52: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15, // 53: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11, // 54: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,  // 55: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17, // 56: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21, // 57: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21, // 58: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21, // 59: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,  // 60: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24, // 61: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24, // 62: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10, // 63: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25, // 64: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18, // 65: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19, // 66: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16, // 67: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32, // 68: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14, // 69: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33, // 70: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20, // 71: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 72: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 73: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19, // 74: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18, // 75: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20, // 76: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41, // 77: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20, // 78: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20, // 79: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20, // 80: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20, // 81: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 82: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20, // 83: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 84: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22, // 85: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20, // 86: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20, // 87: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32, // 88: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20, // 89: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 90: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20, // 91: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53, // 92: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54, // 93: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54, // 94: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64, // 95: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	96, // [96:96] is the sub-list for method output_type
-	96, // [96:96] is the sub-list for method input_type
-	96, // [96:96] is the sub-list for extension type_name
-	96, // [96:96] is the sub-list for extension extendee
-	0,  // [0:96] is the sub-list for field type_name
+	23,  // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
+	25,  // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	26,  // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	27,  // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	28,  // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	29,  // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	30,  // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	31,  // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	34,  // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	37,  // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	38,  // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	39,  // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	40,  // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	42,  // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	43,  // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	44,  // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	45,  // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	46,  // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	47,  // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	56,  // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	57,  // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	58,  // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	59,  // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	60,  // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	35,  // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
+	36,  // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
+	48,  // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
+	49,  // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
+	50,  // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
+	51,  // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
+	52,  // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
+	65,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	66,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	70,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	71,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	72,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	73,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	68,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
+	69,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
+	74,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
+	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
+	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
+	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
+	61,  // 44: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 45: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 46: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 47: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 48: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 49: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 50: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 51: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 52: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 53: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 54: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 55: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 56: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 57: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 58: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 59: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 60: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 61: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 62: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 63: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 64: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 65: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 66: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 67: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 68: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 69: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 70: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 71: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 72: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 73: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 74: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 75: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 76: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 77: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 78: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 79: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 80: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 81: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 82: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 83: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 84: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 85: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 86: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 87: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 88: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 89: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 90: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 91: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 92: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 93: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 94: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 95: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 96: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 98: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 99: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 100: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 101: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 102: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 103: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 104: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 105: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 106: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 107: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 108: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 109: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 110: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 111: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -6533,6 +7265,12 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Rejoin)(nil),
 		(*Wire_Keep)(nil),
 		(*Wire_Kept)(nil),
+		(*Wire_GroupAsk)(nil),
+		(*Wire_GroupAnswer)(nil),
+		(*Wire_Bookings)(nil),
+		(*Wire_Booked)(nil),
+		(*Wire_Remap)(nil),
+		(*Wire_Remapped)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
@@ -6545,7 +7283,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   72,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

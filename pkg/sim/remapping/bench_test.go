@@ -3,6 +3,8 @@ package remapping
 import (
 	"strconv"
 	"testing"
+
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 )
 
 // BenchmarkPlay plays a run of the experiment vrm: 20,000 slots, with the threshold that is best.
@@ -10,7 +12,7 @@ func BenchmarkPlay(b *testing.B) {
 	for _, lead := range []float64{300, 1000} {
 		b.Run(strconv.Itoa(int(lead)), func(b *testing.B) {
 			for seed := uint64(0); b.Loop(); seed++ {
-				if _, err := Play(Paper(lead), Policy{Weight: 2, Share: .775}, seed); err != nil {
+				if _, err := Play(Paper(lead), remap.Policy{Weight: 2, Share: .775}, seed); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 	"github.com/mrsmesh/mrsmesh/pkg/workload"
 )
 
@@ -90,12 +91,11 @@ func (m Model) rate() float64 {
 
 // job is a request, and its reservation if it got one.
 type job struct {
-	seq, comes, start, stop, nodes int64
-	machine                        int // none: it has no reservation, or no longer
-	stays                          int // the failure in which it found no other machine
-}
+	remap.Reservation
 
-const none = -1
+	comes int64
+	stays int // the failure in which it found no other machine
+}
 
 // draw draws requests in the order in which they come, and the machine that each failure hits.
 func (m Model) draw(seed uint64) (jobs []job, hit []int) {
@@ -105,11 +105,11 @@ func (m Model) draw(seed uint64) (jobs []job, hit []int) {
 		comes := int64(at)
 		lead := int64(min(chance.ExpFloat64(), mostLeads) * m.Lead)
 		start := comes + 1 + lead
-		jobs = append(jobs, job{
-			seq: int64(len(jobs)), comes: comes, start: start,
-			stop:  start + m.Shortest + chance.Int64N(m.Longest-m.Shortest+1),
-			nodes: 1 << (1 + chance.Int64N(m.Widest)), machine: none, stays: none,
-		})
+		jobs = append(jobs, job{comes: comes, stays: remap.None, Reservation: remap.Reservation{
+			Seq: int64(len(jobs)), Start: start,
+			Stop: start + m.Shortest + chance.Int64N(m.Longest-m.Shortest+1),
+			Need: remap.Amount{1 << (1 + chance.Int64N(m.Widest))}, Machine: remap.None,
+		}})
 	}
 	failures := workload.Stream(seed, "failures of machines")
 	for at := m.Every; at < m.Slots; at += m.Every {

@@ -3,39 +3,35 @@ package remapping
 import (
 	"errors"
 	"slices"
+
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 )
 
 // run is a run at a time.
 type run struct {
 	model    Model
-	policy   Policy
-	machines []*machine
-	total    int64   // nodes of all machines
-	used     []int64 // nodes of all machines, of each slot
-	booked   []int64 // nodes that requests reserved so many slots ahead; nil: nobody asks
-	last     int64   // no reservation so far reaches beyond it
+	policy   remap.Policy
+	table    *remap.Table
+	machines []machine
 	out      Outcome
 
-	now         int64
-	failed      int   // the machine, or none
-	number      int   // of the failure
-	began, ends int64 // of the failure
-	ended       []int64
-	busy        int64 // see busyUntil
-	changed     bool
-	limit       int64 // reservations that start before leave the failed machine
+	now    int64
+	failed int // the machine, or remap.None
+	number int // of the failure
+	outage remap.Outage
+	limit  int64 // reservations that start before leave the failed machine
 }
 
 // Play plays a model with a policy. Errors are argument.ErrInvalid.
-func Play(m Model, p Policy, seed uint64) (Outcome, error) {
-	if err := errors.Join(m.Validate(), p.validate()); err != nil {
+func Play(m Model, p remap.Policy, seed uint64) (Outcome, error) {
+	if err := errors.Join(m.Validate(), p.Validate()); err != nil {
 		return Outcome{}, err
 	}
 	jobs, hit := m.draw(seed)
 	r := newRun(m, p, jobs)
 	r.play(jobs, hit, nil)
 	for _, j := range jobs {
-		if j.machine != none && j.stop <= m.Slots {
+		if j.Machine != remap.None && j.Stop <= m.Slots {
 			r.out.Completed++
 		}
 	}
@@ -45,8 +41,8 @@ func Play(m Model, p Policy, seed uint64) (Outcome, error) {
 // Lengths plays a model up to the end of its first failure and returns how many slots ahead
 // reservations leave the failed machine in each slot of it: VRM, figure 10. Errors are
 // argument.ErrInvalid.
-func Lengths(m Model, p Policy, seed uint64) ([]int64, error) {
-	if err := errors.Join(m.Validate(), p.validate()); err != nil {
+func Lengths(m Model, p remap.Policy, seed uint64) ([]int64, error) {
+	if err := errors.Join(m.Validate(), p.Validate()); err != nil {
 		return nil, err
 	}
 	m.Slots = min(m.Slots, m.Every+m.Down)
@@ -61,7 +57,7 @@ func Lengths(m Model, p Policy, seed uint64) ([]int64, error) {
 func (r *run) play(jobs []job, hit []int, watch func()) {
 	for next := 0; r.now < r.model.Slots; r.now++ {
 		r.fail(hit)
-		if r.failed != none {
+		if r.failed != remap.None {
 			r.remap()
 			if watch != nil {
 				watch()
@@ -73,46 +69,43 @@ func (r *run) play(jobs []job, hit []int, watch func()) {
 	}
 }
 
-func newRun(m Model, p Policy, jobs []job) *run {
-	r := &run{model: m, policy: p, total: m.total(), failed: none}
+func newRun(m Model, p remap.Policy, jobs []job) *run {
 	slots := m.Slots
 	for _, j := range jobs {
-		slots = max(slots, j.stop)
+		slots = max(slots, j.Stop)
 	}
-	r.used = make([]int64, slots+1)
-	for _, nodes := range m.Nodes {
-		r.machines = append(r.machines, &machine{nodes: nodes, used: make([]int64, slots+1)})
+	nodes := make([]remap.Amount, len(m.Nodes))
+	for i, n := range m.Nodes {
+		nodes[i] = remap.Amount{n}
 	}
-	if p.Ended {
-		r.ended = make([]int64, slots+1)
+	return &run{
+		model: m, policy: p, table: remap.NewTable(nodes, slots+1), failed: remap.None,
+		machines: make([]machine, len(nodes)),
 	}
-	if p.Booking {
-		r.booked = make([]int64, slots+1)
-	}
-	return r
 }
 
 // fail begins and ends failures.
 func (r *run) fail(hit []int) {
-	if r.failed != none && r.now == r.ends {
-		r.failed = none
-		clear(r.ended)
+	if r.failed != remap.None && r.now == r.outage.Ends {
+		r.failed = remap.None
+		r.table.Fail()
 	}
 	if r.now == 0 || r.now%r.model.Every != 0 {
 		return
 	}
 	r.number = int(r.now/r.model.Every) - 1
-	r.failed, r.began, r.ends, r.changed = hit[r.number], r.now, r.now+r.model.Down, true
+	r.failed, r.outage = hit[r.number], remap.Outage{Began: r.now, Ends: r.now + r.model.Down}
+	r.table.Fail(r.failed)
 	for _, j := range slices.Clone(r.machines[r.failed].jobs) {
-		if j.stop <= r.now || j.start >= r.now {
+		if j.Stop <= r.now || j.Start >= r.now {
 			continue
 		}
 		if r.policy.Migrate && r.move(j, r.now) {
 			r.out.Saved++
 			continue
 		}
-		for t := r.now; r.ended != nil && t < j.stop; t++ {
-			r.ended[t] += j.nodes
+		if r.policy.Ended {
+			r.table.End(j.Need, r.now, j.Stop)
 		}
 		r.drop(j, r.now)
 		r.out.Ended++
@@ -124,12 +117,9 @@ func (r *run) fail(hit []int) {
 func (r *run) remap() {
 	r.limit = r.before()
 	for _, j := range slices.Clone(r.machines[r.failed].jobs) {
-		if j.start < r.now {
-			continue
-		}
-		if j.start < r.limit && j.stays != r.number {
-			if r.move(j, j.start) {
-				if j.start < r.ends {
+		if j.Leaves(r.now, r.limit) && j.stays != r.number {
+			if r.move(j, j.Start) {
+				if j.Start < r.outage.Ends {
 					r.out.Saved++
 				} else {
 					r.out.Overhead++
@@ -138,52 +128,50 @@ func (r *run) remap() {
 			}
 			j.stays = r.number
 		}
-		if j.start == r.now {
+		if j.Start == r.now {
 			r.drop(j, r.now)
 			r.out.Missed++
 		}
 	}
 }
 
+// before is the slot from which on reservations stay on the failed machine.
+func (r *run) before() int64 {
+	r.table.Booking.Elapsed = r.now
+	return r.policy.Before(r.table, r.now, r.outage)
+}
+
 // move gives a job another machine than the failed one, from a slot on.
 func (r *run) move(j *job, from int64) bool {
-	to := r.bestFit(j, from, r.failed)
-	if to == none {
+	at := j.Machine
+	if !r.table.Move(&j.Reservation, from, nil) {
 		return false
 	}
-	r.machines[j.machine].release(j, from)
-	r.machines[to].reserve(j, from)
-	j.machine, r.changed = to, true
+	r.machines[at].forget(j)
+	r.machines[j.Machine].note(j)
 	return true
 }
 
 // drop ends a job.
 func (r *run) drop(j *job, from int64) {
-	r.machines[j.machine].release(j, from)
-	for t := from; t < j.stop; t++ {
-		r.used[t] -= j.nodes
-	}
-	j.machine, r.changed = none, true
+	r.table.Release(j.Machine, j.Need, from, j.Stop)
+	r.machines[j.Machine].forget(j)
+	j.Machine = remap.None
 }
 
 // request reserves for a job, or blocks it. The failed machine takes none that would have to leave.
 func (r *run) request(j *job) {
 	r.out.Requests++
-	without := none
-	if r.failed != none && j.start < r.limit {
-		without = r.failed
-	}
-	at := r.bestFit(j, j.start, without)
-	if at == none {
+	behind := r.failed == remap.None || j.Start >= r.limit
+	at := r.table.BestFit(&j.Reservation, j.Start, behind, nil)
+	if at == remap.None {
 		r.out.Blocked++
 		return
 	}
-	r.machines[at].reserve(j, j.start)
-	for t := j.start; t < j.stop; t++ {
-		r.used[t] += j.nodes
-		if r.booked != nil {
-			r.booked[t-r.now] += j.nodes
-		}
+	j.Machine = at
+	r.table.Reserve(at, j.Need, j.Start, j.Stop)
+	r.machines[at].note(j)
+	if r.policy.Booking {
+		r.table.Booking.Note(j.Need, j.Start-r.now, j.Stop-r.now)
 	}
-	j.machine, r.changed, r.last = at, true, max(r.last, j.stop)
 }

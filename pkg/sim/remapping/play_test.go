@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/pkg/argument"
-	"github.com/mrsmesh/mrsmesh/pkg/papers/remap"
+	paper "github.com/mrsmesh/mrsmesh/pkg/papers/remap"
+	"github.com/mrsmesh/mrsmesh/pkg/remap"
 )
 
 // In every ninth slot of the failures the interval is that of the paper's arithmetic, whatever
 // counts as load.
 func TestIntervalIsThePapers(t *testing.T) {
-	for _, p := range []Policy{
+	for _, p := range []remap.Policy{
 		{Weight: 2, Share: .775},
 		{Weight: 1, Share: 1},
 		{Weight: 2, Share: .775, Surviving: true},
@@ -27,9 +28,9 @@ func TestIntervalIsThePapers(t *testing.T) {
 		w := watched{run: newRun(m, p, jobs), jobs: jobs}
 		for next, slots := 0, 0; w.now < m.Slots; w.now++ {
 			w.noteEnded(func() { w.fail(hit) })
-			if w.failed != none {
+			if w.failed != remap.None {
 				if slots++; slots%9 == 1 {
-					if got, want := w.busyUntil()-w.now, w.papers(t); got != want {
+					if got, want := w.before()-w.now, w.papers(t); got != want {
 						t.Fatalf("%+v, slot %d: %d slots, want %d", p, w.now, got, want)
 					}
 				}
@@ -37,7 +38,7 @@ func TestIntervalIsThePapers(t *testing.T) {
 			}
 			for ; next < len(jobs) && jobs[next].comes == w.now; next++ {
 				w.request(&jobs[next])
-				if jobs[next].machine != none {
+				if jobs[next].Machine != remap.None {
 					w.reserved = append(w.reserved, jobs[next])
 				}
 			}
@@ -56,42 +57,50 @@ type watched struct {
 func (w *watched) noteEnded(fail func()) {
 	before := slices.Clone(w.jobs)
 	fail()
-	if w.failed == none {
+	if w.failed == remap.None {
 		w.killed = nil
 	}
 	for i, j := range before {
-		if j.machine != none && w.jobs[i].machine == none {
+		if j.Machine != remap.None && w.jobs[i].Machine == remap.None {
 			w.killed = append(w.killed, j)
 		}
 	}
 }
 
+// last is the slot beyond which no reservation so far has reached.
+func (w *watched) last() (last int64) {
+	for _, j := range w.reserved {
+		last = max(last, j.Stop)
+	}
+	return last
+}
+
 func (w *watched) papers(t *testing.T) int64 {
 	t.Helper()
 	p := w.policy
-	load := remap.Load{TotalNodes: w.total, WithoutTerminated: !p.Ended}
+	load := paper.Load{TotalNodes: w.model.total(), WithoutTerminated: !p.Ended}
 	if p.Surviving {
-		load.NormNodes = w.total - w.machines[w.failed].nodes
+		load.NormNodes = w.model.total() - w.model.Nodes[w.failed]
 	}
 	for _, j := range slices.Concat(w.jobs, w.killed) {
-		if j.machine != none {
-			load.Reservations = append(load.Reservations, remap.Reservation{
-				Seq: j.seq, Start: j.start, Stop: j.stop, Nodes: j.nodes,
-				Machine: strconv.Itoa(j.machine),
+		if j.Machine != remap.None {
+			load.Reservations = append(load.Reservations, paper.Reservation{
+				Seq: j.Seq, Start: j.Start, Stop: j.Stop, Nodes: j.Need[0],
+				Machine: strconv.Itoa(j.Machine),
 			})
 		}
 	}
-	horizon := max(w.last-w.now, 1)
+	horizon := max(w.last()-w.now, 1)
 	if p.Booking {
 		load.Booking = make([]float64, horizon+1)
 		for _, j := range w.reserved {
-			for at := j.start - j.comes; at < min(j.stop-j.comes, horizon+1); at++ {
-				load.Booking[at] += float64(j.nodes) / float64(w.now*w.total)
+			for at := j.Start - j.comes; at < min(j.Stop-j.comes, horizon+1); at++ {
+				load.Booking[at] += float64(j.Need[0]) / float64(w.now*w.model.total())
 			}
 		}
 	}
-	f := remap.Failure{Machine: strconv.Itoa(w.failed), Slot: w.now}
-	_, slots, err := f.Interval(load, remap.Threshold{Weight: p.Weight, Share: p.Share}, horizon)
+	f := paper.Failure{Machine: strconv.Itoa(w.failed), Slot: w.now}
+	_, slots, err := f.Interval(load, paper.Threshold{Weight: p.Weight, Share: p.Share}, horizon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +109,7 @@ func (w *watched) papers(t *testing.T) int64 {
 
 // The lengths that are shown are those that a run of all slots has in its first failure.
 func TestLengthsAreThoseOfTheRun(t *testing.T) {
-	m, p := Paper(300), Policy{Weight: 2, Share: .8}
+	m, p := Paper(300), remap.Policy{Weight: 2, Share: .8}
 	got, err := Lengths(m, p, 3)
 	if err != nil || int64(len(got)) != m.Down {
 		t.Fatalf("%d slots, %v", len(got), err)
@@ -117,7 +126,7 @@ func TestLengthsAreThoseOfTheRun(t *testing.T) {
 // "underestimations of the failure duration result in a considerable increase of the termination
 // ratio" (5.2); "the termination ratio can be significantly reduced" by migration (5.4).
 func TestPaperClaims(t *testing.T) {
-	mean := func(p Policy) (ratio float64) {
+	mean := func(p remap.Policy) (ratio float64) {
 		const seeds = 12
 		for seed := range uint64(seeds) {
 			o, err := Play(Paper(300), p, seed)
@@ -128,14 +137,14 @@ func TestPaperClaims(t *testing.T) {
 		}
 		return ratio
 	}
-	load := mean(Policy{Weight: 2, Share: .775})
-	if x := mean(Policy{Rule: Optimal}); x <= load {
+	load := mean(remap.Policy{Weight: 2, Share: .775})
+	if x := mean(remap.Policy{Rule: remap.Optimal}); x <= load {
 		t.Errorf("exact knowledge %.3f, by load %.3f", x, load)
 	}
-	if x := mean(Policy{Rule: Estimate, Factor: .5}); x < load+.1 {
+	if x := mean(remap.Policy{Rule: remap.Estimate, Factor: .5}); x < load+.1 {
 		t.Errorf("underestimated %.3f, by load %.3f", x, load)
 	}
-	if x := mean(Policy{Weight: 2, Share: .775, Migrate: true}); x > load-.15 {
+	if x := mean(remap.Policy{Weight: 2, Share: .775, Migrate: true}); x > load-.15 {
 		t.Errorf("with migration %.3f, without %.3f", x, load)
 	}
 }
@@ -148,17 +157,17 @@ func TestInvalidArguments(t *testing.T) {
 	}
 	for _, c := range []struct {
 		m Model
-		p Policy
+		p remap.Policy
 	}{
-		{Model{}, Policy{}},
-		{with(func(m *Model) { m.Nodes = []int64{4, 0} }), Policy{}},
-		{with(func(m *Model) { m.Down = m.Every }), Policy{}},
-		{with(func(m *Model) { m.Load = 1e6 }), Policy{}},
-		{with(func(m *Model) { m.Lead = 1 << 19 }), Policy{}},
-		{Paper(0), Policy{}},
-		{Paper(300), Policy{Rule: Estimate}},
-		{Paper(300), Policy{Rule: 9}},
-		{Paper(300), Policy{Weight: -1}},
+		{Model{}, remap.Policy{}},
+		{with(func(m *Model) { m.Nodes = []int64{4, 0} }), remap.Policy{}},
+		{with(func(m *Model) { m.Down = m.Every }), remap.Policy{}},
+		{with(func(m *Model) { m.Load = 1e6 }), remap.Policy{}},
+		{with(func(m *Model) { m.Lead = 1 << 19 }), remap.Policy{}},
+		{Paper(0), remap.Policy{}},
+		{Paper(300), remap.Policy{Rule: remap.Estimate}},
+		{Paper(300), remap.Policy{Rule: 9}},
+		{Paper(300), remap.Policy{Weight: -1}},
 	} {
 		if _, err := Play(c.m, c.p, 1); !errors.Is(err, argument.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)

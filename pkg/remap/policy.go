@@ -1,4 +1,4 @@
-package remapping
+package remap
 
 import (
 	"errors"
@@ -53,7 +53,8 @@ type Policy struct {
 	Migrate bool    // running jobs move too, without a loss of time, as in the paper's section 5.4
 }
 
-func (p Policy) validate() error {
+// Validate reports the first parameter that is out of its range. Errors are argument.ErrInvalid.
+func (p Policy) Validate() error {
 	if p.Rule > Estimate || p.After > Again {
 		return fmt.Errorf("%w: no such rule: %+v", argument.ErrInvalid, p)
 	}
@@ -65,66 +66,105 @@ func (p Policy) validate() error {
 		argument.Amount("threshold eta", p.Share))
 }
 
-// before is the slot from which on reservations stay on the failed machine.
-func (r *run) before() int64 {
-	switch r.policy.Rule {
+// Outage is a failure as a whole. LoadBased, One and All do not look at it.
+type Outage struct {
+	Began int64 // the slot in which the machine failed
+	Ends  int64 // the slot in which it works again
+}
+
+// Before is the slot from which on reservations stay on the failed machines, above now but for an
+// Estimate that is over and followed by Nothing: the remapping interval is [now, Before).
+func (p Policy) Before(t *Table, now int64, o Outage) int64 {
+	switch p.Rule {
 	case LoadBased:
-		return r.busyUntil()
+		return t.busyUntil(p, now)
 	case One:
-		return r.now + 1
+		return now + 1
 	case All:
 		return math.MaxInt64
 	case Optimal:
-		return r.ends
+		return o.Ends
 	case Estimate:
 	}
-	return r.estimated()
+	return p.estimated(now, o)
 }
 
 // estimated is the end of the failure by its estimate.
-func (r *run) estimated() int64 {
-	length := max(int64(r.policy.Factor*float64(r.model.Down)), 1)
-	end := r.began + length
+func (p Policy) estimated(now int64, o Outage) int64 {
+	length := max(int64(p.Factor*float64(o.Ends-o.Began)), 1)
+	end := o.Began + length
 	switch {
-	case r.now < end:
+	case now < end:
 		return end
-	case r.policy.After == Slot:
-		return r.now + 1
-	case r.policy.After == Again:
-		return end + ((r.now-end)/length+1)*length
+	case p.After == Slot:
+		return now + 1
+	case p.After == Again:
+		return end + ((now-end)/length+1)*length
 	}
-	return r.now
+	return now
 }
 
 // busyUntil is the last slot in which the weighted load reaches the threshold, or the slot after
 // the present one. What is found holds until something else is reserved, or expected.
-func (r *run) busyUntil() int64 {
-	if !r.changed && r.booked == nil {
-		return max(r.busy, r.now+1)
-	}
-	r.changed = false
-	full := r.total
-	if r.policy.Surviving {
-		full -= r.machines[r.failed].nodes
-	}
-	for r.busy = r.last; r.busy > r.now+1; r.busy-- {
-		if r.weighted(r.busy)/float64(full) >= r.policy.Share {
-			break
+func (t *Table) busyUntil(p Policy, now int64) int64 {
+	if t.changed || p.Booking {
+		t.changed, t.busy = false, 0
+		for d := range t.all {
+			if full := t.full(d, p.Surviving); full > 0 {
+				t.busy = t.scan(p, d, now, float64(full))
+			}
 		}
 	}
-	return max(r.busy, r.now+1)
+	return max(t.busy, now+1)
 }
 
-// weighted is the load of a slot in nodes, that of the failed machine times the weight.
-func (r *run) weighted(slot int64) float64 {
-	failed := r.machines[r.failed].used[slot]
-	others := r.used[slot] - failed
-	if r.policy.Ended {
-		failed += r.ended[slot]
+// scan looks, backwards from the last slot, for one in which so much of one resource is busy, and
+// not beyond the last one found for another resource.
+func (t *Table) scan(p Policy, d int, now int64, full float64) int64 {
+	last := max(t.busy, now+1)
+	l := t.loads(p, d)
+	for slot := t.last; slot > last; slot-- {
+		load := l.weighted(slot)
+		if p.Booking {
+			load += t.Booking.mean(d, slot-now)
+		}
+		if load/full >= p.Share {
+			return slot
+		}
 	}
-	load := float64(others) + r.policy.Weight*float64(failed)
-	if r.booked != nil {
-		load += float64(r.booked[slot-r.now]) / float64(r.now)
+	return last
+}
+
+// loads are the rows of which the weighted load of one resource is the sum.
+type loads struct {
+	all    []int64
+	failed [][]int64
+	ended  []int64 // nil: it does not count
+	weight float64
+}
+
+func (t *Table) loads(p Policy, d int) loads {
+	l := loads{all: t.all[d], weight: p.Weight}
+	for _, i := range t.failed {
+		if used := t.machines[i].used[d]; used != nil {
+			l.failed = append(l.failed, used)
+		}
 	}
-	return load
+	if p.Ended {
+		l.ended = t.ended[d]
+	}
+	return l
+}
+
+// weighted is the load of a slot, that of the failed machines times the weight.
+func (l *loads) weighted(slot int64) float64 {
+	failed := int64(0)
+	for _, used := range l.failed {
+		failed += used[slot]
+	}
+	others := l.all[slot] - failed
+	if l.ended != nil {
+		failed += l.ended[slot]
+	}
+	return float64(others) + l.weight*float64(failed)
 }

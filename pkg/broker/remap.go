@@ -1,0 +1,189 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/fault"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// When a site with promised tasks falls silent, the controller of the domain says which of them
+// leave it now, and the others stay: the site may be back before they start (ADR 68). It orders
+// nothing. No task moves before its last lease is over, and one stays only as long as the
+// controller speaks of its site and its start is not near: without a controller, and with one that
+// has gone mute, all is as it was.
+
+// remapping is what is known of the controller, and what it has said.
+type remapping struct {
+	*run
+	jobs       *jobs
+	controller step.Controller
+	said       map[grid.SiteID]time.Time // when it last spoke of a failed site
+}
+
+// leave is a promised task of which a controller has said that it is to leave its site.
+type leave struct {
+	at    time.Time
+	to    grid.SiteID // to be asked first; empty: none is known to have space
+	stays bool        // its site is silent, its lease is over, and it was not named
+}
+
+// maxSpoken bounds the failed sites that are remembered.
+const maxSpoken = 1024
+
+// onController takes that another site is the domain's controller, or none. Without one, nothing
+// stays where nobody answers.
+func (m *Machine) onController(in step.Controller) {
+	if in.Site != "" && in.Site.Validate() != nil {
+		return
+	}
+	m.remaps.controller = in
+	if in.Site != "" {
+		return
+	}
+	clear(m.remaps.said)
+	for _, id := range m.jobs.served() {
+		j := m.jobs.all[id]
+		for i := range j.tasks {
+			if j.tasks[i].leave.stays {
+				m.setTimer(timerLease, j.attempt(uint32(i)).String(), m.now)
+			}
+		}
+	}
+}
+
+// onRemap takes what the controller says of a site that has failed, and tells it which of the tasks
+// that it names are not there.
+func (m *Machine) onRemap(from grid.SiteID, msg protocol.Remap) {
+	c := m.remaps.controller
+	if from != c.Site || msg.Term != c.Term {
+		m.reportRefused(eventRemapRefused, from, grid.AttemptID{}, grid.ReasonStale)
+		return
+	}
+	m.remaps.speaks(msg.Site)
+	answer := protocol.Remapped{Term: msg.Term, Number: msg.Number}
+	var leaving []grid.TaskID
+	for _, v := range msg.Moves {
+		j, t := m.jobs.task(v.Task)
+		if t == nil || t.site != msg.Site || !t.active() || !j.mayLeave(t) {
+			answer.Elsewhere = append(answer.Elsewhere, v.Task)
+			continue
+		}
+		t.leave.at, t.leave.to = m.now, v.To
+		if t.leave.stays {
+			leaving = append(leaving, v.Task)
+		}
+	}
+	if len(answer.Elsewhere) > 0 {
+		m.out.Send(from, answer)
+	}
+	for _, id := range leaving {
+		j, t := m.jobs.task(id)
+		if t != nil && t.active() {
+			m.onLeaseTimer(j.attempt(id.Index))
+		}
+	}
+}
+
+// speaks notes that the controller looks after a site that has failed.
+func (r *remapping) speaks(of grid.SiteID) {
+	if _, known := r.said[of]; !known && len(r.said) >= maxSpoken {
+		clear(r.said) // those that are left are named again soon
+	}
+	r.said[of] = r.now
+}
+
+// mayLeave reports whether a task is one that a controller is asked about: it was promised a place
+// by itself, and has not begun.
+func (j *job) mayLeave(t *task) bool {
+	return j.traits.promise && !j.traits.whole && j.of == 0 && t.startedAt.IsZero()
+}
+
+// stays reports whether a task whose site is silent stays there: the controller has spoken of that
+// site since the last lease was granted, has not named the task, and there is still time.
+func (r *remapping) stays(j *job, t *task) bool {
+	granted := t.leaseEnd.Add(-j.traits.lease - r.cfg.margin(j.traits.lease))
+	return !r.cfg.NoRemapping && r.controller.Site != "" && j.mayLeave(t) &&
+		r.said[t.site].After(granted) && !t.leave.at.After(granted) &&
+		r.guardOf(j, t).After(r.now)
+}
+
+// guardOf is when a task leaves its silent site at the latest, whether it was named or not.
+func (r *remapping) guardOf(j *job, t *task) time.Time {
+	start := t.startsAt
+	if start.IsZero() {
+		start = j.traits.window.At
+	}
+	return start.Add(-r.cfg.RemapGuard)
+}
+
+// keepAt lets a task stay at its silent site.
+func (m *Machine) keepAt(j *job, index uint32) {
+	t, id := &j.tasks[index], j.attempt(index)
+	m.setTimer(timerLease, id.String(), m.remaps.guardOf(j, t))
+	if t.leave.stays {
+		return
+	}
+	t.leave.stays = true
+	m.peers.fellSilent(t.site)
+	m.peers.blame(m.jobs, t, fault.Silent)
+	t.pledge.note = "its site is silent and may be back before its start"
+	m.saveTask(j, index)
+	m.out.Report(step.LevelInfo, eventStays, step.Report{Attempt: id, Site: t.site})
+}
+
+// heardOf takes that the site of a task that stayed there is back.
+func (m *Machine) heardOf(j *job, t *task, id grid.AttemptID) {
+	if !t.leave.stays && t.leave.at.IsZero() {
+		return
+	}
+	if t.leave.stays {
+		t.pledge.note = ""
+		m.saveTask(j, id.Task.Index)
+		m.report(step.LevelInfo, eventAttemptReturned, id, t.site)
+	}
+	t.leave = leave{}
+}
+
+// target is the site that the controller has named for what waits, empty if there is none.
+func (j *job) target() grid.SiteID {
+	for _, i := range j.waiting {
+		if to := j.tasks[i].leave.to; to != "" {
+			return to
+		}
+	}
+	return ""
+}
+
+// wantedFirst brings the site that the controller has named before all others, and reports whether
+// it is among them.
+func (j *job) wantedFirst(all []*candidate) bool {
+	want := j.target()
+	at := slices.IndexFunc(all, func(c *candidate) bool { return c.offer.Site == want })
+	if want == "" || at < 0 {
+		return false
+	}
+	c := all[at]
+	copy(all[1:at+1], all[:at])
+	all[0] = c
+	return true
+}
+
+// warn tells the owners of what was promised a place, and has lost it, that no other site has one.
+// Each hears it once, and at once: its site may be back, and until its start others are asked.
+func (d desk) warn() {
+	for _, i := range d.j.waiting {
+		t := &d.j.tasks[i]
+		if t.promise != grid.PromiseOpen || t.pledge.note != "" {
+			continue
+		}
+		t.pledge.note = "no other site can hold it now; others are asked until its start"
+		d.save(i)
+		d.report(step.LevelWarn, eventNoOtherPlace, step.Report{
+			Attempt: d.j.attempt(i), Site: t.site, Reason: grid.ReasonNowhere,
+		})
+	}
+}

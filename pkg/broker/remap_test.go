@@ -1,0 +1,219 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// silent is a reservation at a, which falls silent; c is the controller of term 3.
+func silent(t *testing.T) (*bench, grid.JobID) {
+	t.Helper()
+	b := newBench(t, nil, "a", "b", "c")
+	id := b.placed(b.reservation(), "a")
+	b.renew("a", id, 1)
+	b.do(step.Controller{Site: "c", Term: 3})
+	b.pass(5 * time.Second)
+	b.do(step.PeerGone{Site: "a"})
+	return b, id
+}
+
+// remap is what the controller says of a.
+func remap(all ...protocol.RemapMove) protocol.Remap {
+	return protocol.Remap{Term: 3, Number: 1, Site: "a", Before: time.Hour, Moves: all}
+}
+
+func leaves(id grid.JobID, to grid.SiteID) protocol.RemapMove {
+	return protocol.RemapMove{Task: grid.TaskID{Job: id}, To: to}
+}
+
+func askedAll(effects []step.Effect) int {
+	_, again := sent[protocol.Reannounce](effects)
+	_, anew := sent[protocol.Announce](effects)
+	return len(again) + len(anew)
+}
+
+// overLease lets the lease of a reservation end.
+func (b *bench) overLease() []step.Effect { return b.pass(time.Minute + b.m.cfg.LeaseMargin) }
+
+// What the controller does not name stays at its silent site until the guard before its start; its
+// owner can see that.
+func TestWhatIsNotNamedStaysUntilItsStartIsNear(t *testing.T) {
+	b, id := silent(t)
+	b.hear("c", remap())
+	if n := askedAll(b.overLease()); n != 0 {
+		t.Fatalf("%d announcements", n)
+	}
+	b.wantPhase(id, 0, grid.PhaseStaging)
+	s, _ := b.m.Job(id)
+	if s.Tasks[0].PromiseNote == "" {
+		t.Error("its owner is not told")
+	}
+	guard := s.Job.Spec.Window.At.Add(-b.m.cfg.RemapGuard)
+	if n := askedAll(b.pass(guard.Sub(b.now) - time.Second)); n != 0 {
+		t.Errorf("%d announcements before the guard", n)
+	}
+	if n := askedAll(b.pass(2 * time.Second)); n == 0 {
+		t.Error("its start is near, and nobody is asked")
+	}
+}
+
+// A site that is back goes on with what stayed there.
+func TestWhatStayedGoesOnWhereItWas(t *testing.T) {
+	b, id := silent(t)
+	b.hear("c", remap())
+	b.overLease()
+	b.do(step.PeerSeen{Site: "a"})
+	if _, lease := one[protocol.Lease](t, b.renew("a", id, 1)); lease.Duration != time.Minute {
+		t.Errorf("a lease of %s", lease.Duration)
+	}
+	s, _ := b.m.Job(id)
+	if s.Tasks[0].PromiseNote != "" || s.Tasks[0].Token != 1 {
+		t.Errorf("%+v", s.Tasks[0])
+	}
+	b.hear("c", remap(leaves(id, "b"))) // it was on its way: the site answers
+	b.pass(50 * time.Second)
+	b.renew("a", id, 1)
+	b.pass(50 * time.Second)
+	b.wantPhase(id, 0, grid.PhaseStaging)
+}
+
+// What is named leaves when its lease is over and not before, and the site that is named is asked
+// to hold before nearer ones.
+func TestWhatIsNamedLeavesWithItsLease(t *testing.T) {
+	b, id := silent(t)
+	b.hear("c", remap(leaves(id, "b")))
+	if n := askedAll(b.pass(40 * time.Second)); n != 0 {
+		t.Fatalf("%d announcements while its lease lasts", n)
+	}
+	if n := askedAll(b.pass(16 * time.Second)); n == 0 {
+		t.Fatal("its lease is over, and nobody is asked")
+	}
+	b.hear("c", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(41, .1, 1)})
+	effects := b.hear("b", protocol.Bid{Job: id, Seq: b.m.asked(id).seq, Offer: offer(42, 9, 1)})
+	effects = append(effects, b.refusal(id, self, false)...)
+	if to, _ := one[protocol.HoldOffer](t, effects); to != "b" {
+		t.Errorf("%s is asked to hold, want b", to)
+	}
+	effects = b.hear("b", protocol.Refuse{
+		Job: id, Seq: b.m.asked(id).seq, Refusal: grid.Refusal{Reason: grid.ReasonPromised},
+	})
+	if to, _ := one[protocol.HoldOffer](t, effects); to != "c" {
+		t.Errorf("%s is asked to hold, want c", to)
+	}
+	effects = b.firm(id, "c", offer(43, .1, 1))
+	if _, award := one[protocol.Award](t, effects); award.Tasks[0].Token != 2 {
+		t.Errorf("awarded with token %d", award.Tasks[0].Token)
+	}
+}
+
+// What stayed and is named later leaves then.
+func TestWhatIsNamedLaterLeavesLater(t *testing.T) {
+	b, id := silent(t)
+	b.hear("c", remap())
+	b.overLease()
+	if n := askedAll(b.hear("c", remap(leaves(id, "")))); n == 0 {
+		t.Error("it is named, and nobody is asked")
+	}
+	b.wantPhase(id, 0, grid.PhaseAnnounced)
+}
+
+// Nothing stays for a controller that does not speak, of an earlier word, of another site, or is
+// none.
+func TestOnlyTheControllersWordHoldsATask(t *testing.T) {
+	for name, c := range map[string]struct {
+		from grid.SiteID
+		say  func(*protocol.Remap)
+	}{
+		"another site":  {"b", func(*protocol.Remap) {}},
+		"an older term": {"c", func(m *protocol.Remap) { m.Term = 2 }},
+		"another one's": {"c", func(m *protocol.Remap) { m.Site = "b" }},
+	} {
+		b, id := silent(t)
+		msg := remap()
+		c.say(&msg)
+		b.hear(c.from, msg)
+		if n := askedAll(b.overLease()); n == 0 {
+			t.Errorf("%s: nobody is asked", name)
+		}
+		b.wantPhase(id, 0, grid.PhaseAnnounced)
+	}
+	b, id := silent(t)
+	b.hear("c", remap())
+	b.overLease()
+	b.wantPhase(id, 0, grid.PhaseStaging)
+	if n := askedAll(append(b.do(step.Controller{}), b.pass(time.Millisecond)...)); n == 0 {
+		t.Error("there is no controller any more, and nobody is asked")
+	}
+	b, _ = silent(t)
+	b.hear("c", remap())
+	b.do(step.PeerSeen{Site: "a"})
+	b.pass(time.Second)
+	b.renew("a", b.m.Jobs()[0], 1) // after the controller spoke
+	if n := askedAll(b.overLease()); n == 0 {
+		t.Error("the controller has not spoken of this silence, and nobody is asked")
+	}
+}
+
+// The controller hears which of the tasks that it names are not there.
+func TestTheControllerHearsWhatIsElsewhere(t *testing.T) {
+	b, id := silent(t)
+	other := leaves("zzzzzzzzzzzzzzzz", "b")
+	effects := b.hear("c", remap(leaves(id, "b"), other))
+	to, answer := one[protocol.Remapped](t, effects)
+	if to != "c" || len(answer.Elsewhere) != 1 || answer.Elsewhere[0] != other.Task {
+		t.Errorf("answered %s with %+v", to, answer)
+	}
+	b.overLease() // it waits for another site: the controller has nothing to do for it
+	_, answer = one[protocol.Remapped](t, b.hear("c", remap(leaves(id, "b"))))
+	if len(answer.Elsewhere) != 1 {
+		t.Errorf("answered %+v", answer)
+	}
+}
+
+// Who has lost its place, and finds that no site has another, is told so, once; and that it is over
+// when one has.
+func TestWhoHasNoOtherPlaceIsTold(t *testing.T) {
+	b, id := silent(t)
+	b.pass(56 * time.Second)
+	said := 0
+	for range 2 {
+		effects := b.refusal(id, "b", false)
+		effects = append(effects, b.refusal(id, "c", false)...)
+		effects = append(effects, b.refusal(id, self, false)...)
+		effects = append(effects, b.pass(2*time.Second)...)
+		for _, e := range effects {
+			if r, is := e.(step.Report); is && r.Event == eventNoOtherPlace {
+				if said++; r.Reason != grid.ReasonNowhere {
+					t.Errorf("because of %s", r.Reason)
+				}
+			}
+		}
+	}
+	if said != 1 {
+		t.Errorf("said %d times", said)
+	}
+	b.restart("b", "c")
+	s, _ := b.m.Job(id)
+	if s.Tasks[0].PromiseNote == "" {
+		t.Error("forgotten over a restart")
+	}
+}
+
+// A restarted submitter lets what is named leave when the lease is over that it presumes.
+func TestARestartedSubmitterHearsTheControllerAgain(t *testing.T) {
+	b, id := silent(t)
+	b.hear("c", remap())
+	b.overLease()
+	b.restart("b", "c")
+	b.do(step.Controller{Site: "c", Term: 3})
+	b.pass(time.Second)
+	b.hear("c", remap())
+	b.overLease()
+	b.wantPhase(id, 0, grid.PhaseStaging)
+	b.hear("c", remap(leaves(id, "b")))
+	b.wantPhase(id, 0, grid.PhaseAnnounced)
+}

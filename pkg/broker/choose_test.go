@@ -132,8 +132,8 @@ func manySites(n int) []grid.SiteID {
 	return names
 }
 
-// With sampled replies two thirds of the offers are enough for a round; if they do not place the job
-// and are fewer than eight it is repeated with eight times the sites.
+// With sampled replies two thirds of the offers are enough for a round; if they do not place the
+// job and are fewer than eight it is repeated with eight times the sites.
 func TestSampledReplies(t *testing.T) {
 	names := manySites(100)
 	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)

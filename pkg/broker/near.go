@@ -23,7 +23,8 @@ type outing struct {
 	until time.Time
 }
 
-// pioneer is the job that finds out what is near, one at a time in each map. The zero value is none.
+// pioneer is the job that finds out what is near, one at a time in each map. The zero value is
+// none.
 type pioneer struct {
 	job     grid.JobID
 	until   time.Time    // its search is over by then

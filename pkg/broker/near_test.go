@@ -99,9 +99,9 @@ func TestHowManyAreDrawn(t *testing.T) {
 }
 
 // However many sites there are, and how far away: as many answer as are asked for, on average over
-// many rounds, and not one more; two, where many are announced before the first is answered. No more
-// are drawn than are asked for: of sites that cannot all offer that part answers. Who answers too
-// late for the round is counted all the same.
+// many rounds, and not one more; two, where many are announced before the first is answered. No
+// more are drawn than are asked for: of sites that cannot all offer that part answers. Who answers
+// too late for the round is counted all the same.
 func TestAsManyAnswerAsAreAskedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := rapid.SampledFrom([]int{16, 24, 48}).Draw(t, "replies")

@@ -10,8 +10,8 @@ import (
 
 // look learns from a round that a part of the sites was asked to answer, and says how to search on:
 // part is 0 if nobody is to be searched for, or it takes too long. Where it is known what is near a
-// job whose needs are other ones may search, as long as no more answer than are asked for. Of rounds
-// that were under way together one changes what is near: all say the same of what it was.
+// job whose needs are other ones may search, as long as no more answer than are asked for. Of
+// rounds that were under way together one changes what is near: all say the same of what it was.
 func (n *near) look(j *job, r *round, replies int, now time.Time) search {
 	if !r.isSampled() {
 		return search{}
@@ -51,8 +51,8 @@ func (n *near) look(j *job, r *round, replies int, now time.Time) search {
 func isLarge(part float64) bool { return part*nearMany < 1 }
 
 // maySearch reports whether a job whose nearest offer is that far away may search: what is near is
-// not known, and no other job is about to find out; or none is, and with the searches that are under
-// way fewer answer than are asked for.
+// not known, and no other job is about to find out; or none is, and with the searches that are
+// under way fewer answer than are asked for.
 func (n *near) maySearch(j *job, nearest float64, replies int, now time.Time) bool {
 	theta := n.distance(&j.req)
 	if theta == 0 {

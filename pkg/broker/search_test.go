@@ -101,8 +101,8 @@ func announcedNow(effects []step.Effect) map[grid.JobID]float64 {
 	return jobs
 }
 
-// Of jobs that come together one searches; the others wait for what it finds and ask for that. Sites
-// that come meanwhile get none of them.
+// Of jobs that come together one searches; the others wait for what it finds and ask for that.
+// Sites that come meanwhile get none of them.
 func TestJobsThatComeTogetherSearchOnce(t *testing.T) {
 	names := manySites(1000)
 	b := newBench(t, func(c *Config) { c.ReplyTarget = 10 }, names...)
@@ -162,8 +162,8 @@ func TestJobsDoNotWaitForASearchThatEnded(t *testing.T) {
 	}
 }
 
-// Where it is known what is near, few offers and all far away are a reason to search, as long as all
-// searches together cost no more answers than are asked for.
+// Where it is known what is near, few offers and all far away are a reason to search, as long as
+// all searches together cost no more answers than are asked for.
 func TestSearchesOfJobsWithOtherNeeds(t *testing.T) {
 	now := time.Unix(0, 0)
 	req := grid.Requirement{Map: grid.MapThesis}

@@ -66,8 +66,9 @@ func (t *tally) count(p *poll) {
 }
 
 // beside is the number of sites that answer beside those that are drawn: near ones, and the
-// submitter's own, which always does. Where not all that are drawn can offer it is so many less. What
-// is expected counts for as many rounds as are missing to a quarter of those that count in full.
+// submitter's own, which always does. Where not all that are drawn can offer it is so many less.
+// What is expected counts for as many rounds as are missing to a quarter of those that count in
+// full.
 func (t *tally) beside(expected float64) float64 {
 	missing := max(tallyRounds/4-t.rounds, 0)
 	return (t.answers - t.drawn + missing*expected) / (t.rounds + missing)

@@ -20,7 +20,7 @@ import (
 // everything rests on to what sees everything; a file names what stands lower.
 func brokerLayers() []string {
 	return []string{
-		"doc.go", "events.go", "config.go", "near.go", "search.go", "run.go", "wall.go",
+		"doc.go", "events.go", "config.go", "tally.go", "near.go", "search.go", "run.go", "wall.go",
 		"offers.go", "arrival.go", "pledge.go", "saved.go", "copies.go", "task.go", "traits.go", "divide.go",
 		"job.go", "hold.go",
 		"tail.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",

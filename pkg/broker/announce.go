@@ -24,16 +24,19 @@ func (h herald) announce(j *job) {
 		h.announceWithin(j)
 		return
 	}
+	if !h.awaitSearch(j) {
+		h.announceNow(j)
+	}
+}
+
+// announceNow asks, whatever other jobs search for.
+func (h herald) announceNow(j *job) {
 	others := h.peers.connected()
 	r := h.openRound(j, append(others, h.cfg.Here), true)
 	j.announced = true
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
-		r.theta, r.complete = h.near.distance(&j.req), false
-		j.sampled, j.searched = j.seq, j.seq
-		r.drawn = h.near.draws(h.cfg.ReplyTarget, r.theta)
-		r.sample = r.drawn / float64(len(others))
-		h.near.tally.open(r.drawn)
+		h.askInPart(j, r, len(others))
 	}
 	var msg protocol.Message = j.announcement(&h.cfg, h.wall()) // one for all that it goes to
 	for _, p := range others {
@@ -47,6 +50,20 @@ func (h herald) announce(j *job) {
 		h.gossip(j, msg)
 	}
 	h.startTimers(j)
+}
+
+// askInPart lets a part of so many sites answer the announcement that begins a round.
+func (h herald) askInPart(j *job, r *round, others int) {
+	n := &h.near
+	r.theta, r.complete = n.distance(&j.req), false
+	n.tally.settle(h.now)
+	r.drawn = n.draws(h.cfg.ReplyTarget, r.theta)
+	r.sample = r.drawn / float64(others)
+	j.sampled, j.searched = j.seq, j.seq
+	j.poll = n.tally.add(r.drawn, h.now.Add(min(j.spec.TTL, searchLongest)))
+	if r.theta == 0 && isLarge(r.sample) {
+		n.send(j, h.now)
+	}
 }
 
 // asksInPart reports whether only a part of so many sites is to answer.

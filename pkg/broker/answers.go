@@ -23,7 +23,7 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	m.peers.answered(from)
-	m.near.tally.hear(j.sampled <= msg.Seq && msg.Seq <= j.searched)
+	m.near.tally.hear(j.pollOf(msg.Seq))
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
@@ -43,7 +43,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	m.peers.answered(from)
-	m.near.tally.hear(j.sampled <= msg.Seq && msg.Seq <= j.searched)
+	m.near.tally.hear(j.pollOf(msg.Seq))
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
@@ -89,6 +89,7 @@ func (m *Machine) closeIfComplete(j *job) {
 	}
 	r.unseen = nil
 	switch took := m.now.Sub(r.opened); {
+	case r.awaits:
 	case r.pending == 0 || r.enough() && took == 0:
 		m.closeRound(j)
 	case r.enough() && !r.closing && took < j.spec.TTL/2:
@@ -110,6 +111,9 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
 	next := m.near.look(j, r, m.cfg.ReplyTarget, m.now)
+	if next.part == 0 {
+		m.herald.endSearch(j)
+	}
 	if p, is := m.probes[j.id]; is {
 		m.herald.endProbe(p)
 		if p.seeks != "" {
@@ -123,6 +127,8 @@ func (m *Machine) closeRound(j *job) {
 	}
 	switch {
 	case m.hopeless(j):
+	case r.awaits:
+		m.herald.announceNow(j)
 	case next.part > 0:
 		m.herald.search(j, r, next)
 	default:

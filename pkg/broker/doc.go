@@ -75,6 +75,8 @@
 //	round.go       the stage in which answers are awaited
 //	announce.go    what other sites are told of a job
 //	near.go        ... and how near sites are that are always to answer
+//	tally.go       how many sites answer
+//	search.go      a round of a search for near sites; search_rounds.go: who searches, and when
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember

@@ -64,6 +64,7 @@ type enquiry struct {
 	inPart    bool   // ... to a part of the sites: only those that have answered know the job
 	sampled   uint32 // the announcement that a part of the sites was to answer
 	searched  uint32 // ... and the last one of a search after it
+	poll      *poll  // the answers to these
 	gossiped  bool   // to all sites, so that sites have heard of it that are not known here
 	placed    bool   // "placed" was said since the last announcement
 	offered   bool   // some site has offered at some time
@@ -130,6 +131,14 @@ func (e *enquiry) keepNearest(standing []*candidate) {
 	for _, c := range standing[:min(len(standing), maxAnswers)] {
 		e.offers[c.offer.Site] = c
 	}
+}
+
+// pollOf counts an answer, if it is to a sampled announcement; else it is nil.
+func (e *enquiry) pollOf(seq uint32) *poll {
+	if e.sampled <= seq && seq <= e.searched {
+		return e.poll
+	}
+	return nil
 }
 
 // overtaken reports whether a site has answered a later announcement already.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -10,8 +11,29 @@ import (
 // chance alone misses the best of many. There is a distance for each map, in the seconds map as a
 // part of the run time; 0 is not known yet.
 type near struct {
-	theta [grid.MapSeconds + 1]float64
-	tally tally
+	theta   [grid.MapSeconds + 1]float64
+	pioneer [grid.MapSeconds + 1]pioneer
+	out     []outing // searches of jobs for which nobody was near
+	tally   tally
+}
+
+// outing is a search that is over at some time, if not before.
+type outing struct {
+	job   grid.JobID
+	until time.Time
+}
+
+// pioneer is the job that finds out what is near, one at a time in each map. The zero value is
+// none.
+type pioneer struct {
+	job     grid.JobID
+	until   time.Time    // its search is over by then
+	waiting []grid.JobID // jobs that are announced when it is
+}
+
+// isOut reports whether another job than this one searches.
+func (s *pioneer) isOut(but grid.JobID, now time.Time) bool {
+	return s.job != "" && s.job != but && now.Before(s.until)
 }
 
 const (
@@ -19,37 +41,6 @@ const (
 	nearMany  = 12 // more are too many
 	nearFew   = 4  // fewer are too few
 )
-
-// tally counts the answers to sampled announcements, and of how many sites chance was to draw them.
-type tally struct {
-	rounds, drawn, answers float64
-}
-
-// tallyRounds is after how many rounds those before count half.
-const tallyRounds = 64
-
-// open notes an announcement by which chance draws so many sites.
-func (t *tally) open(drawn float64) {
-	if t.rounds >= tallyRounds {
-		t.rounds, t.drawn, t.answers = t.rounds/2, t.drawn/2, t.answers/2
-	}
-	t.rounds++
-	t.drawn += drawn
-}
-
-// hear notes an answer, if it was to a sampled announcement.
-func (t *tally) hear(sampled bool) {
-	if sampled {
-		t.answers++
-	}
-}
-
-// beside is how many sites have answered beside those that were drawn: near ones, and the
-// submitter's own, which always does. Where not all that are drawn can offer it is so many less.
-func (t *tally) beside() float64 { return (t.answers - t.drawn) / max(t.rounds, 1) }
-
-// isBelow reports whether fewer have answered than are asked for.
-func (t *tally) isBelow(replies int) bool { return t.answers < t.rounds*float64(replies) }
 
 // scale is the unit of a job's distances.
 func scale(req *grid.Requirement) float64 {
@@ -64,17 +55,14 @@ func (n *near) distance(req *grid.Requirement) float64 { return n.theta[req.Map]
 
 // draws counts the sites that chance is to draw of so many answers, so that there are so many on
 // average: others come beside them. How many follows from what came, because about as many sites
-// are near as should be, and not exactly; a third is drawn in any case, or nothing is learned. As
-// long as nothing has come, near sites count as eight.
+// are near as should be, and not exactly; a third is drawn in any case, or nothing is learned.
+// Before enough has come, near sites count as eight.
 func (n *near) draws(answers int, theta float64) float64 {
-	least, beside := float64(answers)/3, 1.0 // this site's own
+	least, expected := float64(answers)/3, 1.0 // this site's own
 	if theta > 0 {
-		beside += nearSites
+		expected += nearSites
 	}
-	if n.tally.rounds >= tallyRounds/4 {
-		beside = n.tally.beside()
-	}
-	return min(max(float64(answers)-beside, least, 1), float64(answers))
+	return min(max(float64(answers)-n.tally.beside(expected), least, 1), float64(answers))
 }
 
 // learn takes the distances of a sampled round's offers, as their sites said them, into account:

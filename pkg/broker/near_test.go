@@ -48,7 +48,7 @@ func TestNearIsOfAMap(t *testing.T) {
 // case, and so do near ones, eight of them until others were counted. A third is drawn always.
 func TestHowManyAreDrawn(t *testing.T) {
 	some := tally{rounds: tallyRounds / 4, drawn: 160, answers: 160 + 16*11}
-	few := tally{rounds: tallyRounds/4 - 1, drawn: 10, answers: 1000}
+	few := tally{rounds: tallyRounds / 8, drawn: 80, answers: 80 + 8*15}
 	none := tally{rounds: tallyRounds, drawn: tallyRounds * 10, answers: tallyRounds * 2}
 	for _, c := range []struct {
 		tally   tally
@@ -65,7 +65,8 @@ func TestHowManyAreDrawn(t *testing.T) {
 		{some, 24, 1, 13},
 		{some, 24, 0, 13},
 		{some, 12, 1, 4},
-		{few, 24, 1, 15},
+		{few, 24, 1, 12}, // as if there had been eight more with nine answers each
+		{few, 24, 0, 16},
 		{none, 24, 1, 24},
 	} {
 		n := near{tally: c.tally}
@@ -74,22 +75,21 @@ func TestHowManyAreDrawn(t *testing.T) {
 				c.answers, c.theta, got, c.want)
 		}
 	}
-	var t1 tally
-	for range tallyRounds + 1 {
-		t1.open(2)
-	}
-	if want := (tally{rounds: tallyRounds/2 + 1, drawn: tallyRounds + 2}); t1 != want {
-		t.Errorf("after %d rounds %+v count, want %+v", tallyRounds+1, t1, want)
-	}
 	for _, c := range []struct {
 		round  round
 		offers int
 		want   bool
 	}{
-		{round{sample: .5}, 7, false},
-		{round{sample: .5}, 8, true},
-		{round{sample: .5, theta: 1}, 15, false},
-		{round{sample: .5, theta: 1}, 16, true},
+		{round{sample: .5, drawn: 100}, 7, false},
+		{round{sample: .5, drawn: 100}, 8, true},
+		{round{sample: .5, drawn: 6}, 3, false},
+		{round{sample: .5, drawn: 6}, 4, true},
+		{round{sample: .5, drawn: 100, theta: 1}, 13, false},
+		{round{sample: .5, drawn: 100, theta: 1}, 14, true},
+		{round{sample: .5, drawn: 6, theta: 1}, 9, false},
+		{round{sample: .5, drawn: 6, theta: 1}, 10, true},
+		{round{sample: .5, drawn: 6, search: search{part: .1}}, 7, false},
+		{round{sample: .5, drawn: 6, search: search{part: .1}}, 8, true},
 		{round{sample: 1}, 100, false},
 	} {
 		if c.round.offers = c.offers; c.round.enough() != c.want {
@@ -99,43 +99,65 @@ func TestHowManyAreDrawn(t *testing.T) {
 }
 
 // However many sites there are, and how far away: as many answer as are asked for, on average over
-// many rounds, and not one more. No more are drawn than are asked for: of sites that cannot all
-// offer that part answers. Who answers too late for the round is counted all the same.
+// many rounds, and not one more; two, where many are announced before the first is answered. No
+// more are drawn than are asked for: of sites that cannot all offer that part answers. Who answers
+// too late for the round is counted all the same.
 func TestAsManyAnswerAsAreAskedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := rapid.SampledFrom([]int{16, 24, 48}).Draw(t, "replies")
 		sites := rapid.SampledFrom([]int{100, 300, 600}).Draw(t, "sites")
+		together := rapid.SampledFrom([]int{1, 10}).Draw(t, "announced together")
 		able := rapid.Float64Range(.5, 1).Draw(t, "part that can offer")
 		late := rapid.Float64Range(0, .3).Draw(t, "part that is late")
 		spread := rapid.Float64Range(.1, 1).Draw(t, "spread")
 		chance := step.NewRand(rapid.Uint64().Draw(t, "seed"), "near", 0)
 		var n near
 		req := &grid.Requirement{Map: grid.MapSeconds, Runtime: time.Minute}
+		now := time.Unix(0, 0)
+		// ask makes an announcement, and returns what counts its answers when they come.
+		ask := func() (answer func() int) {
+			theta := n.distance(req)
+			n.tally.settle(now)
+			drawn := n.draws(target, theta)
+			poll := n.tally.add(drawn, now.Add(time.Second))
+			return func() (answered int) {
+				var offers []float64
+				for site := range sites {
+					d := math.Exp(spread * chance.NormFloat64())
+					called := site == 0 || d <= theta || chance.Float64() < drawn/float64(sites)
+					if !called || chance.Float64() > able {
+						continue
+					}
+					answered++
+					if n.tally.hear(poll); chance.Float64() >= late {
+						offers = append(offers, d)
+					}
+				}
+				if theta == n.distance(req) {
+					n.learn(req, offers, drawn, drawn/float64(sites))
+				}
+				return answered
+			}
+		}
 		const first, rounds = 150, 400
 		answered := 0
-		for round := range first + rounds {
-			theta := n.distance(req)
-			drawn := n.draws(target, theta)
-			n.tally.open(drawn)
-			var offers []float64
-			for site := range sites {
-				d := math.Exp(spread * chance.NormFloat64())
-				called := site == 0 || d <= theta || chance.Float64() < drawn/float64(sites)
-				if !called || chance.Float64() > able {
-					continue
-				}
-				n.tally.hear(true)
-				if round >= first {
-					answered++
-				}
-				if chance.Float64() >= late {
-					offers = append(offers, d)
+		for done := 0; done < first+rounds; done += together {
+			answers := make([]func() int, together)
+			for i := range answers {
+				answers[i] = ask()
+			}
+			now = now.Add(time.Second)
+			for _, answer := range answers {
+				if more := answer(); done >= first {
+					answered += more
 				}
 			}
-			n.learn(req, offers, drawn, drawn/float64(sites))
 		}
-		mean := float64(answered) / rounds
-		if want := float64(target); mean < .9*able*want || mean > want+1 {
+		mean, more := float64(answered)/rounds, 1.
+		if together > 1 {
+			more = 2
+		}
+		if want := float64(target); mean < .9*able*want || mean > want+more {
 			t.Fatalf("%.2f of %d sites answer, want about %d", mean, sites, target)
 		}
 	})

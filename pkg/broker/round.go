@@ -27,10 +27,12 @@ type round struct {
 	closing  bool   // there are enough offers; those that are on their way are awaited
 	heard    bool   // another site has answered
 	search   search // what it is of a search for near sites
+	awaits   bool   // nobody is asked: another job is searching
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 
-// enoughOffers ends a sampled round before its time is over.
+// enoughOffers ends a sampled round before its time is over, if as many were drawn that this is two
+// thirds of them.
 const enoughOffers = 8
 
 // expect counts a site among those that should answer.
@@ -58,14 +60,17 @@ func (r *round) enter(a Answer) {
 	r.settle(a.Site)
 }
 
-// enough reports whether a sampled round has brought so many offers that it may end: those that
-// were drawn, and those of near sites.
+// enough reports whether a sampled round has brought so many offers that it may end: two thirds of
+// those that were drawn, but not many of them, and of those that should be near.
 func (r *round) enough() bool {
-	wanted := enoughOffers
-	if r.theta > 0 {
-		wanted += nearSites
+	wanted := min(r.drawn*2/3, enoughOffers)
+	switch {
+	case r.search.part > 0:
+		wanted = enoughOffers
+	case r.theta > 0:
+		wanted += nearSites * 2. / 3
 	}
-	return r.isSampled() && r.offers >= wanted
+	return r.isSampled() && float64(r.offers) >= wanted
 }
 
 // isSampled reports whether only a part of the sites was asked to answer.

@@ -16,7 +16,8 @@ type search struct {
 }
 
 const (
-	searchAnswers = 16              // so many should answer in each round of a search
+	searchAnswers = 16 // so many should answer in each round of a search
+	searchCost    = 3 * searchAnswers
 	searchEnough  = 2               // one of so many has answered: the nearest is among the nearest
 	searchLongest = 4 * time.Second // offers are good for ten
 	searchTTLs    = 2               // so many TTLs after its announcement a job is placed

@@ -25,21 +25,10 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		return
 	}
 	if t.over {
-		why := "was " + t.phase.String() + " for too long"
-		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
-		if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
-			m.peers.breach(t.site, t.awardedAt, why)
-			m.peers.blame(m.jobs, t, fault.Overdue)
-		}
-		t.overruns++
-		t.lose(why, &m.cfg, m.now)
-		m.peers.lost(t)
-		delete(j.offers, t.site)
-		m.requeue(j, id.Task.Index)
-		m.placeAgain(j)
+		m.ranOut(j, id)
 		return
 	}
-	if m.remaps.stays(j, t) && !t.deaf() && !m.isAbandoned(t) {
+	if m.remaps.stays(j, t) {
 		m.keepAt(j, id.Task.Index)
 		return
 	}
@@ -56,6 +45,23 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	m.peers.fired(t.leaseEnd)
 	m.peers.blame(m.jobs, t, fault.Silent)
 	m.giveUp(j, id.Task.Index, why)
+	m.placeAgain(j)
+}
+
+// ranOut moves a task whose attempt has had its time.
+func (m *Machine) ranOut(j *job, id grid.AttemptID) {
+	t := &j.tasks[id.Task.Index]
+	why := "was " + t.phase.String() + " for too long"
+	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
+	if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
+		m.peers.breach(t.site, t.awardedAt, why)
+		m.peers.blame(m.jobs, t, fault.Overdue)
+	}
+	t.overruns++
+	t.lose(why, &m.cfg, m.now)
+	m.peers.lost(t)
+	delete(j.offers, t.site)
+	m.requeue(j, id.Task.Index)
 	m.placeAgain(j)
 }
 

@@ -16,7 +16,7 @@ import (
 // controller speaks of its site and its start is not near: without a controller, and with one that
 // has gone mute, all is as it was.
 
-// remapping is what is known of the controller, and what it has said.
+// remapping holds the controller, as far as is known, and which sites it has spoken of.
 type remapping struct {
 	*run
 	jobs       *jobs
@@ -106,6 +106,9 @@ func (j *job) mayLeave(t *task) bool {
 // site since the last lease was granted, has not named the task, and there is still time.
 func (r *remapping) stays(j *job, t *task) bool {
 	granted := t.leaseEnd.Add(-j.traits.lease - r.cfg.margin(j.traits.lease))
+	if t.deaf() || r.isAbandoned(t) { // it would not be heard of when it is back
+		return false
+	}
 	return !r.cfg.NoRemapping && r.controller.Site != "" && j.mayLeave(t) &&
 		r.said[t.site].After(granted) && !t.leave.at.After(granted) &&
 		r.guardOf(j, t).After(r.now)
@@ -130,7 +133,7 @@ func (m *Machine) keepAt(j *job, index uint32) {
 	t.leave.stays = true
 	m.peers.fellSilent(t.site)
 	m.peers.blame(m.jobs, t, fault.Silent)
-	t.pledge.note = "its site is silent and may be back before its start"
+	t.note = "its site is silent and may be back before its start"
 	m.saveTask(j, index)
 	m.out.Report(step.LevelInfo, eventStays, step.Report{Attempt: id, Site: t.site})
 }
@@ -141,7 +144,7 @@ func (m *Machine) heardOf(j *job, t *task, id grid.AttemptID) {
 		return
 	}
 	if t.leave.stays {
-		t.pledge.note = ""
+		t.note = ""
 		m.saveTask(j, id.Task.Index)
 		m.report(step.LevelInfo, eventAttemptReturned, id, t.site)
 	}
@@ -173,14 +176,15 @@ func (j *job) wantedFirst(all []*candidate) bool {
 }
 
 // warn tells the owners of what was promised a place, and has lost it, that no other site has one.
-// Each hears it once, and at once: its site may be back, and until its start others are asked.
+// Each hears it once, as soon as all have been asked: its site may be back, and
+// until its start others are asked.
 func (d desk) warn() {
 	for _, i := range d.j.waiting {
 		t := &d.j.tasks[i]
-		if t.promise != grid.PromiseOpen || t.pledge.note != "" {
+		if t.promise != grid.PromiseOpen || t.note != "" {
 			continue
 		}
-		t.pledge.note = "no other site can hold it now; others are asked until its start"
+		t.note = "no other site can hold it now; others are asked until its start"
 		d.save(i)
 		d.report(step.LevelWarn, eventNoOtherPlace, step.Report{
 			Attempt: d.j.attempt(i), Site: t.site, Reason: grid.ReasonNowhere,

@@ -21,7 +21,7 @@ func silent(t *testing.T) (*bench, grid.JobID) {
 	return b, id
 }
 
-// remap is what the controller says of a.
+// remap is the controller's word on a.
 func remap(all ...protocol.RemapMove) protocol.Remap {
 	return protocol.Remap{Term: 3, Number: 1, Site: "a", Before: time.Hour, Moves: all}
 }

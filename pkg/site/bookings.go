@@ -34,7 +34,7 @@ type books struct {
 	pause   time.Duration  // before it is repeated
 }
 
-// span is when a promise begins and ends. One that moves is told anew.
+// span lasts from the begin of a promise to its end. One that moves is told anew.
 type span struct{ start, end time.Time }
 
 // onController takes that another site is the domain's controller, or none. It is told all.
@@ -43,7 +43,9 @@ func (m *Machine) onController(in step.Controller) {
 		return
 	}
 	m.books = books{controller: in, number: m.books.number, pause: bookingsAgain}
-	m.out.Report(step.LevelInfo, eventController, step.Report{Site: in.Site, Value: float64(in.Term)})
+	m.out.Report(step.LevelInfo, eventController, step.Report{
+		Site: in.Site, Value: float64(in.Term),
+	})
 	if in.Site == "" {
 		m.out.StopTimer(timerBookings, "")
 		return
@@ -156,8 +158,8 @@ func isFull(msg *protocol.Bookings) bool {
 	return true
 }
 
-// promised is the place in the plan that an attempt was promised and that is not over; what runs
-// inside of a reservation is a part of that.
+// promised is the place in the plan that an attempt was promised and that is not over; jobs that
+// are bound to a reservation are a part of that.
 func (m *Machine) promised(a *attempt) (plan.Commitment, bool) {
 	if !a.wantsLease() || a.asks {
 		return plan.Commitment{}, false

@@ -16,7 +16,7 @@ import (
 // can run no more.
 func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	j, t := m.jobs.task(id.Task)
-	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
+	if !t.isOverLease(id, m.now) {
 		return
 	}
 	if t.over && t.moving.stage == moveStopping {
@@ -25,11 +25,22 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		return
 	}
 	if t.over {
-		m.ranOut(j, id)
+		why := "was " + t.phase.String() + " for too long"
+		m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
+		if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
+			m.peers.breach(t.site, t.awardedAt, why)
+			m.peers.blame(m.jobs, t, fault.Overdue)
+		}
+		t.overruns++
+		t.lose(why, &m.cfg, m.now)
+		m.peers.lost(t)
+		delete(j.offers, t.site)
+		m.requeue(j, id.Task.Index)
+		m.placeAgain(j)
 		return
 	}
 	if m.remaps.stays(j, t) {
-		m.keepAt(j, id.Task.Index)
+		m.remaps.keep(j, id.Task.Index)
 		return
 	}
 	t.leave.stays = false
@@ -45,23 +56,6 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	m.peers.fired(t.leaseEnd)
 	m.peers.blame(m.jobs, t, fault.Silent)
 	m.giveUp(j, id.Task.Index, why)
-	m.placeAgain(j)
-}
-
-// ranOut moves a task whose attempt has had its time.
-func (m *Machine) ranOut(j *job, id grid.AttemptID) {
-	t := &j.tasks[id.Task.Index]
-	why := "was " + t.phase.String() + " for too long"
-	m.out.Report(step.LevelWarn, eventAttemptLost, step.Report{Attempt: id, Site: t.site, Text: why})
-	if !t.isHeldUp() || t.standing == grid.ReasonNone { // else its owner, or a promise, came first
-		m.peers.breach(t.site, t.awardedAt, why)
-		m.peers.blame(m.jobs, t, fault.Overdue)
-	}
-	t.overruns++
-	t.lose(why, &m.cfg, m.now)
-	m.peers.lost(t)
-	delete(j.offers, t.site)
-	m.requeue(j, id.Task.Index)
 	m.placeAgain(j)
 }
 
@@ -223,6 +217,9 @@ func (m *Machine) takeUp(j *job, index uint32) {
 	t.move(grid.PhaseRunning)
 	t.countOn(m.now)
 	t.silence = silence{}
+	if t.promise == grid.PromiseOpen {
+		t.note = ""
+	}
 	m.moves.resume(j, index)
 	if j.traits.promise && t.startedAt.IsZero() {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard

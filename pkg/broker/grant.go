@@ -100,7 +100,7 @@ func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 // first time.
 func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 	index := id.Task.Index
-	m.heardOf(j, t, id)
+	m.remaps.heardOf(j, t, id)
 	if !t.active() {
 		m.takeUp(j, index)
 	}

@@ -115,7 +115,8 @@ func TestWhatIsNamedLaterLeavesLater(t *testing.T) {
 	b, id := silent(t)
 	b.hear("c", remap())
 	b.overLease()
-	if n := askedAll(b.hear("c", remap(leaves(id, "")))); n == 0 {
+	b.hear("c", remap(leaves(id, "")))
+	if n := askedAll(b.pass(time.Millisecond)); n == 0 {
 		t.Error("it is named, and nobody is asked")
 	}
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
@@ -215,5 +216,6 @@ func TestARestartedSubmitterHearsTheControllerAgain(t *testing.T) {
 	b.overLease()
 	b.wantPhase(id, 0, grid.PhaseStaging)
 	b.hear("c", remap(leaves(id, "b")))
+	b.pass(time.Millisecond)
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
 }

@@ -21,12 +21,12 @@ const (
 	bookingsLongest = time.Minute
 )
 
-// books says what the controller of the domain knows of this site's promises. Without one nothing
+// books holds what the controller of the domain knows of this site's promises. Without one nothing
 // is kept here.
 type books struct {
 	controller step.Controller
 	number     uint64 // of the last message, over the site's runs
-	// told is what the last messages have said; a whole one comes next if it is nil.
+	// told holds all that the last messages have said; a whole one comes next if it is nil.
 	told    map[grid.AttemptID]span
 	total   grid.Resources // that was told with it
 	awaits  bool           // the answer to the last message

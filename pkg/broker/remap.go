@@ -38,7 +38,7 @@ const maxSpoken = 1024
 // onController takes that another site is the domain's controller, or none. Without one, nothing
 // stays where nobody answers.
 func (r *remapping) onController(in step.Controller) {
-	if in.Site != "" && in.Site.Validate() != nil {
+	if !in.IsValid() {
 		return
 	}
 	r.controller = in

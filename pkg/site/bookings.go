@@ -39,7 +39,7 @@ type span struct{ start, end time.Time }
 
 // onController takes that another site is the domain's controller, or none. It is told all.
 func (m *Machine) onController(in step.Controller) {
-	if in == m.books.controller || in.Site != "" && in.Site.Validate() != nil {
+	if in == m.books.controller || !in.IsValid() {
 		return
 	}
 	m.books = books{controller: in, number: m.books.number, pause: bookingsAgain}

@@ -41,7 +41,7 @@ func declaredRooms() map[string]room {
 		"pkg/plan/batch": {level: 2, imports: "workload"},
 		"pkg/step":       {level: 2, imports: "grid avail protocol"},
 
-		"pkg/remap":      {level: 2, imports: "argument", tests: "papers/remap"},
+		"pkg/remap": {level: 2, imports: "argument", tests: "papers/remap"},
 
 		"pkg/site": {
 			level: 3, imports: "grid index avail ckpt fault capacity cache protocol plan step",

@@ -95,10 +95,14 @@ func TestWhoTakesPart(t *testing.T) {
 		change func(*protocol.GroupAsk, *Controlling)
 		takes  bool
 	}{
-		"it does":           {func(*protocol.GroupAsk, *Controlling) {}, true},
-		"another domain":    {func(m *protocol.GroupAsk, _ *Controlling) { m.Owner = "x" }, false},
-		"its owner refuses": {func(_ *protocol.GroupAsk, s *Controlling) { s.Accept = false }, false},
-		"too many facts":    {func(m *protocol.GroupAsk, _ *Controlling) { m.Facts = 65 << 20 }, false},
+		"it does":        {func(*protocol.GroupAsk, *Controlling) {}, true},
+		"another domain": {func(m *protocol.GroupAsk, _ *Controlling) { m.Owner = "x" }, false},
+		"its owner refuses": {
+			func(_ *protocol.GroupAsk, s *Controlling) { s.Accept = false }, false,
+		},
+		"too many facts": {
+			func(m *protocol.GroupAsk, _ *Controlling) { m.Facts = 65 << 20 }, false,
+		},
 	} {
 		b := founder(t, map[grid.SiteID]int{})
 		owner := b.domainSite()
@@ -110,7 +114,8 @@ func TestWhoTakesPart(t *testing.T) {
 		if takes := err == nil; takes != c.takes || (b.groups.of(owner) != nil) != c.takes {
 			t.Errorf("%s: takes part: %t, %v", name, takes, err)
 		}
-		if again, wrong := b.enlistForDomain("asker", ask); c.takes && (again != id || wrong != nil) {
+		again, wrong := b.enlistForDomain("asker", ask)
+		if c.takes && (again != id || wrong != nil) {
 			t.Errorf("%s: asked again it is member %d, not %d, %v", name, again, id, wrong)
 		}
 	}
@@ -133,8 +138,8 @@ func TestTheBestAvailableAreAsked(t *testing.T) {
 	}
 }
 
-// A controller that falls silent in a rest, whose last heartbeat was just sent, is missed soon enough
-// for another one to act in five seconds.
+// A controller that falls silent in a rest, whose last heartbeat was just sent, is missed soon
+// enough for another one to act in five seconds.
 func TestARestLeavesTimeForAnother(t *testing.T) {
 	t.Parallel()
 	c := standby.Default(1)
@@ -161,8 +166,7 @@ func TestAnotherDomainsGroupIsLeft(t *testing.T) {
 	}
 }
 
-// What a configuration says by default is what the controller goes by without one; a share of 0 is
-// one. Its settings come back from the table, and a journal makes it anew.
+// The controller goes by the defaults of a configuration also without one; a share of 0 is one.
 func TestWhatAControllerGoesBy(t *testing.T) {
 	t.Parallel()
 	d := config.Default(config.PresetLAN, func(string) (string, bool) { return "", false }).Control

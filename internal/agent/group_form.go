@@ -69,7 +69,8 @@ type declined struct {
 
 func newForming() forming {
 	return forming{
-		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{}, refused: map[grid.SiteID]declined{},
+		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{},
+		refused: map[grid.SiteID]declined{},
 		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }

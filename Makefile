@@ -11,8 +11,10 @@ LOCAL            := github.com/mrsmesh/mrsmesh
 # Our own Go files, without generated ones.
 GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*' -not -path '*/node_modules/*' \
 	-not -name '*.pb.go' -not -name '*.gen.go')
-# Packages with tests behind the build tag e2e.
-E2E_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' . | xargs -r -n1 dirname | sort -u)
+# Tests behind the build tag e2e, and the packages that have some.
+E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' .)
+E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
+E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES) | paste -sd'|' -)
 
 .PHONY: all fmt fmt-check lint arch dead names cross changelog test race chaos soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
@@ -61,7 +63,7 @@ test:
 # rooms left out only compute on it, or read the code, and take a third of the time. With -short
 # documents are not walked, whose programs are not raced, and no scenario is played: the longest
 # test, of loops that take turns in virtual time.
-UNRACED := archtest|crosscheck|eval|mutants|play|scenario|vectors
+UNRACED := archtest|crosscheck|eval|figures|mutants|play|scenario|vectors
 
 race:
 	@go test -race -short -timeout 20m $$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
@@ -102,10 +104,12 @@ fuzz:
 fuzz-smoke:
 	@tools/fuzz.sh 5s
 
-# The meshes of ./e2e keep real time: what only computes comes afterwards.
+# The meshes of ./e2e keep real time: what only computes comes afterwards, without the packages'
+# other tests. Those of ./pkg/workload take larger samples with the tag.
 e2e: examples
 	@go test -tags=e2e -count=1 -timeout 20m ./e2e
-	@go test -tags=e2e -count=1 -timeout 20m $(filter-out ./e2e,$(E2E_PACKAGES))
+	@go test -tags=e2e -count=1 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
+	@go test -tags=e2e -count=1 ./pkg/workload
 
 examples:
 	@for main in examples/*/main.go; do \

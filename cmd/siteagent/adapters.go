@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
@@ -76,6 +77,20 @@ func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offeri
 		}
 	}
 	return o, nil
+}
+
+// savingWhole adds to what a site can do whether its commands can be saved without their help.
+func savingWhole(
+	ctx context.Context, host agent.Host, adapters map[grid.WorkKind]lrm.Adapter,
+) agent.Host {
+	adapter, runs := adapters[grid.KindCommand]
+	saves, bare := runs && adapter.Probe(ctx).Saves, host.Capability
+	host.Capability = func(found hostinfo.Measured) grid.Capability {
+		capability := bare(found)
+		capability.Saves = saves
+		return capability
+	}
+	return host
 }
 
 func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.Adapter, error) {

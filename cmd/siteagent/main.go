@@ -52,6 +52,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == p2p.ArgTellDeaths {
 		os.Exit(p2p.TellDeaths(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == native.ArgRun { // it is told what to keep
+		os.Exit(native.RunnerMain())
+	}
 	if len(os.Args) == 2 { // the agent starts itself again to watch and run jobs
 		switch os.Args[1] {
 		case supervise.Arg:

@@ -212,7 +212,9 @@ func termsOf(c config.Agent, started agent.Config) agent.Terms {
 	terms := agent.Terms{
 		Owner: ownerOf(c.Owner), Closed: closedTimes(c.Owner.Hours),
 		Capability: func(found hostinfo.Measured) grid.Capability {
-			return capabilityOf(c, started.Host.Machine, kinds, found)
+			capability := capabilityOf(c, started.Host.Machine, kinds, found)
+			capability.Saves = started.Host.Capability(found).Saves
+			return capability
 		},
 		UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps,
 		MaxRuntime: c.Jobs.MaxRuntime, Priced: c.Price.Named, Price: c.Price.CoreHour,

@@ -184,6 +184,7 @@ func assemble(
 		return agent.Config{}, err
 	}
 	host := probeHost(ctx, c, slices.Sorted(maps.Keys(offered.adapters)), log)
+	host = savingWhole(ctx, host, offered.adapters)
 	capability := host.Capability(host.Measured)
 	if err = capability.Validate(); err != nil {
 		return agent.Config{}, err

@@ -28,7 +28,7 @@ func brokerLayers() []string {
 		"policy.go", "round.go", "announce.go", "search_rounds.go", "probe.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"retries.go",
-		"vacancy.go", "placing.go", "failover.go", "restored.go", "result.go", "late.go",
+		"vacancy.go", "placing.go", "failover.go", "remap.go", "restored.go", "result.go", "late.go",
 		"comparison.go", "convict.go", "checkpoint.go", "moving.go", "seeking.go", "space.go", "award.go", "clockset.go",
 		"answers.go", "grant.go",
 		"renew.go", "presence.go", "look.go",

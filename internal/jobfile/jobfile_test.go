@@ -202,8 +202,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"container: x":           "job.yaml:1: container: not supported by this version",
 
 		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: want a text",
-		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off or every 5m, " +
-			"have \"on\"; write auto, off or every 5m",
+		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off, every 5m or " +
+			"transparent, have \"on\"; write auto, off, every 5m or transparent",
 		"wasm: w\ncheckpoint: every 10ms": "job.yaml:2: checkpoint: want an interval of 1s " +
 			"to 24h0m0s, have 10ms",
 

@@ -213,6 +213,7 @@ func TestCheckpointRules(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]grid.Saving{
 		"auto": {}, "off": {Off: true}, "every 5m": {Every: 5 * time.Minute},
+		"transparent": {Whole: true}, "transparent every 5m": {Whole: true, Every: 5 * time.Minute},
 	} {
 		f, err := jobfile.Parse([]byte("command: [x]\ncheckpoint: "+text+"\n"), options())
 		if err != nil || f.Spec.Checkpoint != want {

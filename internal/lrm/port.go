@@ -201,6 +201,7 @@ type Support struct {
 	Freeze bool            // whether the end of a lease freezes
 	Notes  []string        // for the owner: why not more, and the remedy
 	Walls  []Wall          // how each ceiling of an attempt is enforced
+	Saves  bool            // whether commands can be saved whole, without their help
 }
 
 // Result says how an attempt ended and where its outputs are. Exit has no CIDs

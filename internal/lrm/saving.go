@@ -51,7 +51,7 @@ func CanSave(t grid.Task) bool {
 
 // Variables are those that the sandbox adds for saving to the task's own.
 func (a Attempt) Variables() [][2]string {
-	if !CanSave(a.Task) {
+	if !CanSave(a.Task) || a.Task.Checkpoint.Whole {
 		return nil
 	}
 	return [][2]string{{SaveVar, SaveDir}}

@@ -161,4 +161,8 @@ func TestWhoCanSave(t *testing.T) {
 			t.Errorf("%+v: %t, variables %v", c.task, got, vars)
 		}
 	}
+	whole := grid.Task{Kind: grid.KindCommand, Checkpoint: grid.Saving{Whole: true}}
+	if vars := (Attempt{Task: whole}).Variables(); !CanSave(whole) || len(vars) > 0 {
+		t.Errorf("saved whole: variables %v", vars)
+	}
 }

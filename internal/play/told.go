@@ -282,6 +282,7 @@ func reasonWords() map[grid.Reason]string {
 		grid.ReasonAdapter:      "adapter",
 		grid.ReasonOverrun:      "overrun",
 		grid.ReasonBandwidth:    "bandwidth",
+		grid.ReasonNowhere:      "nowhere",
 	}
 }
 

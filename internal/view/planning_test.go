@@ -136,7 +136,7 @@ func TestUnknownWords(t *testing.T) {
 		`map "moon"`:         func(s *view.JobSpec) { s.Map = "moon" },
 		`unattended "go"`:    func(s *view.JobSpec) { s.Unattended = "go" },
 		`overrun "pause"`:    func(s *view.JobSpec) { s.Overrun = "pause" },
-		`auto, off or every`: func(s *view.JobSpec) { s.Checkpoint = "never" },
+		`auto, off, every`:   func(s *view.JobSpec) { s.Checkpoint = "never" },
 		`split "always"`:     func(s *view.JobSpec) { s.Split = "always" },
 		`have "many"`:        func(s *view.JobSpec) { s.Replicas = "many" },
 		`dimension "depth"`:  func(s *view.JobSpec) { s.Dimensions[0].Dimension = "depth" },

@@ -17,6 +17,11 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		m.reportRefused(eventBidUnexpected, from, about, grid.ReasonInvalid)
 		return
 	}
+	if j.req.Saves && m.peers.savesNothing(from) {
+		never := grid.Refusal{Reason: grid.ReasonWhole, Never: true}
+		m.onRefuse(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: never})
+		return
+	}
 	m.peers.answered(from)
 	m.near.tally.hear(j.sampled <= msg.Seq && msg.Seq <= j.searched)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {

@@ -16,7 +16,7 @@ import (
 // can run no more.
 func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	j, t := m.jobs.task(id.Task)
-	if t == nil || t.token != id.Token || !t.active() || t.leaseEnd.After(m.now) || t.queued() {
+	if !t.isOverLease(id, m.now) {
 		return
 	}
 	if t.over && t.moving.stage == moveStopping {
@@ -39,8 +39,8 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 		m.placeAgain(j)
 		return
 	}
-	if m.remaps.stays(j, t) && !t.deaf() && !m.isAbandoned(t) {
-		m.keepAt(j, id.Task.Index)
+	if m.remaps.stays(j, t) {
+		m.remaps.keep(j, id.Task.Index)
 		return
 	}
 	t.leave.stays = false
@@ -217,6 +217,9 @@ func (m *Machine) takeUp(j *job, index uint32) {
 	t.move(grid.PhaseRunning)
 	t.countOn(m.now)
 	t.silence = silence{}
+	if t.promise == grid.PromiseOpen {
+		t.note = ""
+	}
 	m.moves.resume(j, index)
 	if j.traits.promise && t.startedAt.IsZero() {
 		t.move(grid.PhaseStaging) // its place in the plan is ahead, as far as was heard

@@ -100,7 +100,7 @@ func (m *Machine) onMayStart(from grid.SiteID, msg protocol.MayStart) {
 // first time.
 func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 	index := id.Task.Index
-	m.heardOf(j, t, id)
+	m.remaps.heardOf(j, t, id)
 	if !t.active() {
 		m.takeUp(j, index)
 	}
@@ -109,8 +109,8 @@ func (m *Machine) confirm(j *job, t *task, id grid.AttemptID) (first bool) {
 	}
 	t.move(grid.PhaseStaging)
 	j.pause = 0
-	if j.traits.promise && (!t.accepted || t.pledge.note != "") { // it has promised it a place
-		t.accepted, t.promise, t.pledge.note = true, grid.PromiseOpen, ""
+	if j.traits.promise && (!t.accepted || t.note != "") { // it has promised it a place
+		t.accepted, t.promise, t.note = true, grid.PromiseOpen, ""
 		m.saveTask(j, index)
 	}
 	m.looks.atBound(j)

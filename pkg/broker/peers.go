@@ -318,6 +318,16 @@ func (p *peers) states() []MemberState {
 	return all
 }
 
+// savesNothing reports whether a member says that it cannot save commands whole. One of an older
+// version says so, too, and offers nevertheless: it does not know that it was asked.
+func (p *peers) savesNothing(site grid.SiteID) bool {
+	if site == p.cfg.Here {
+		return !p.cfg.Capability.Saves
+	}
+	other := p.all[site]
+	return other != nil && !other.capability.Saves
+}
+
 // seen takes news of a site into the table, and reports whether it has just come; nil: it
 // is none that counts.
 func (p *peers) seen(in step.PeerSeen) (*member, bool) {

@@ -16,10 +16,11 @@ import (
 // controller speaks of its site and its start is not near: without a controller, and with one that
 // has gone mute, all is as it was.
 
-// remapping is what is known of the controller, and what it has said.
+// remapping holds the controller, as far as is known, and which sites it has spoken of.
 type remapping struct {
 	*run
 	jobs       *jobs
+	peers      *peers
 	controller step.Controller
 	said       map[grid.SiteID]time.Time // when it last spoke of a failed site
 }
@@ -36,20 +37,20 @@ const maxSpoken = 1024
 
 // onController takes that another site is the domain's controller, or none. Without one, nothing
 // stays where nobody answers.
-func (m *Machine) onController(in step.Controller) {
-	if in.Site != "" && in.Site.Validate() != nil {
+func (r *remapping) onController(in step.Controller) {
+	if !in.IsValid() {
 		return
 	}
-	m.remaps.controller = in
+	r.controller = in
 	if in.Site != "" {
 		return
 	}
-	clear(m.remaps.said)
-	for _, id := range m.jobs.served() {
-		j := m.jobs.all[id]
+	clear(r.said)
+	for _, id := range r.jobs.served() {
+		j := r.jobs.all[id]
 		for i := range j.tasks {
 			if j.tasks[i].leave.stays {
-				m.setTimer(timerLease, j.attempt(uint32(i)).String(), m.now)
+				r.setTimer(timerLease, j.attempt(uint32(i)).String(), r.now)
 			}
 		}
 	}
@@ -57,34 +58,26 @@ func (m *Machine) onController(in step.Controller) {
 
 // onRemap takes what the controller says of a site that has failed, and tells it which of the tasks
 // that it names are not there.
-func (m *Machine) onRemap(from grid.SiteID, msg protocol.Remap) {
-	c := m.remaps.controller
-	if from != c.Site || msg.Term != c.Term {
-		m.reportRefused(eventRemapRefused, from, grid.AttemptID{}, grid.ReasonStale)
+func (r *remapping) onRemap(from grid.SiteID, msg protocol.Remap) {
+	if from != r.controller.Site || msg.Term != r.controller.Term {
+		r.reportRefused(eventRemapRefused, from, grid.AttemptID{}, grid.ReasonStale)
 		return
 	}
-	m.remaps.speaks(msg.Site)
+	r.speaks(msg.Site)
 	answer := protocol.Remapped{Term: msg.Term, Number: msg.Number}
-	var leaving []grid.TaskID
 	for _, v := range msg.Moves {
-		j, t := m.jobs.task(v.Task)
+		j, t := r.jobs.task(v.Task)
 		if t == nil || t.site != msg.Site || !t.active() || !j.mayLeave(t) {
 			answer.Elsewhere = append(answer.Elsewhere, v.Task)
 			continue
 		}
-		t.leave.at, t.leave.to = m.now, v.To
-		if t.leave.stays {
-			leaving = append(leaving, v.Task)
+		t.leave.at, t.leave.to = r.now, v.To
+		if t.leave.stays { // it has waited for this
+			r.setTimer(timerLease, j.attempt(v.Task.Index).String(), r.now)
 		}
 	}
 	if len(answer.Elsewhere) > 0 {
-		m.out.Send(from, answer)
-	}
-	for _, id := range leaving {
-		j, t := m.jobs.task(id)
-		if t != nil && t.active() {
-			m.onLeaseTimer(j.attempt(id.Index))
-		}
+		r.out.Send(from, answer)
 	}
 }
 
@@ -106,6 +99,9 @@ func (j *job) mayLeave(t *task) bool {
 // site since the last lease was granted, has not named the task, and there is still time.
 func (r *remapping) stays(j *job, t *task) bool {
 	granted := t.leaseEnd.Add(-j.traits.lease - r.cfg.margin(j.traits.lease))
+	if t.deaf() || r.isAbandoned(t) { // it would not be heard of when it is back
+		return false
+	}
 	return !r.cfg.NoRemapping && r.controller.Site != "" && j.mayLeave(t) &&
 		r.said[t.site].After(granted) && !t.leave.at.After(granted) &&
 		r.guardOf(j, t).After(r.now)
@@ -120,30 +116,30 @@ func (r *remapping) guardOf(j *job, t *task) time.Time {
 	return start.Add(-r.cfg.RemapGuard)
 }
 
-// keepAt lets a task stay at its silent site.
-func (m *Machine) keepAt(j *job, index uint32) {
+// keep lets a task stay at its silent site.
+func (r *remapping) keep(j *job, index uint32) {
 	t, id := &j.tasks[index], j.attempt(index)
-	m.setTimer(timerLease, id.String(), m.remaps.guardOf(j, t))
+	r.setTimer(timerLease, id.String(), r.guardOf(j, t))
 	if t.leave.stays {
 		return
 	}
 	t.leave.stays = true
-	m.peers.fellSilent(t.site)
-	m.peers.blame(m.jobs, t, fault.Silent)
-	t.pledge.note = "its site is silent and may be back before its start"
-	m.saveTask(j, index)
-	m.out.Report(step.LevelInfo, eventStays, step.Report{Attempt: id, Site: t.site})
+	r.peers.fellSilent(t.site)
+	r.peers.blame(r.jobs, t, fault.Silent)
+	t.note = "its site is silent and may be back before its start"
+	r.saveTask(j, index)
+	r.out.Report(step.LevelInfo, eventStays, step.Report{Attempt: id, Site: t.site})
 }
 
 // heardOf takes that the site of a task that stayed there is back.
-func (m *Machine) heardOf(j *job, t *task, id grid.AttemptID) {
+func (r *remapping) heardOf(j *job, t *task, id grid.AttemptID) {
 	if !t.leave.stays && t.leave.at.IsZero() {
 		return
 	}
 	if t.leave.stays {
-		t.pledge.note = ""
-		m.saveTask(j, id.Task.Index)
-		m.report(step.LevelInfo, eventAttemptReturned, id, t.site)
+		t.note = ""
+		r.saveTask(j, id.Task.Index)
+		r.report(step.LevelInfo, eventAttemptReturned, id, t.site)
 	}
 	t.leave = leave{}
 }
@@ -173,14 +169,15 @@ func (j *job) wantedFirst(all []*candidate) bool {
 }
 
 // warn tells the owners of what was promised a place, and has lost it, that no other site has one.
-// Each hears it once, and at once: its site may be back, and until its start others are asked.
+// Each hears it once, as soon as all have been asked: its site may be back, and
+// until its start others are asked.
 func (d desk) warn() {
 	for _, i := range d.j.waiting {
 		t := &d.j.tasks[i]
-		if t.promise != grid.PromiseOpen || t.pledge.note != "" {
+		if t.promise != grid.PromiseOpen || t.note != "" {
 			continue
 		}
-		t.pledge.note = "no other site can hold it now; others are asked until its start"
+		t.note = "no other site can hold it now; others are asked until its start"
 		d.save(i)
 		d.report(step.LevelWarn, eventNoOtherPlace, step.Report{
 			Attempt: d.j.attempt(i), Site: t.site, Reason: grid.ReasonNowhere,

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -21,7 +23,7 @@ func silent(t *testing.T) (*bench, grid.JobID) {
 	return b, id
 }
 
-// remap is what the controller says of a.
+// remap is the controller's word on a.
 func remap(all ...protocol.RemapMove) protocol.Remap {
 	return protocol.Remap{Term: 3, Number: 1, Site: "a", Before: time.Hour, Moves: all}
 }
@@ -115,7 +117,8 @@ func TestWhatIsNamedLaterLeavesLater(t *testing.T) {
 	b, id := silent(t)
 	b.hear("c", remap())
 	b.overLease()
-	if n := askedAll(b.hear("c", remap(leaves(id, "")))); n == 0 {
+	b.hear("c", remap(leaves(id, "")))
+	if n := askedAll(b.pass(time.Millisecond)); n == 0 {
 		t.Error("it is named, and nobody is asked")
 	}
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
@@ -215,5 +218,57 @@ func TestARestartedSubmitterHearsTheControllerAgain(t *testing.T) {
 	b.overLease()
 	b.wantPhase(id, 0, grid.PhaseStaging)
 	b.hear("c", remap(leaves(id, "b")))
+	b.pass(time.Millisecond)
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
+}
+
+// controlled does anything that may happen, with a controller that says anything, sense or
+// nonsense.
+func (r *rig) controlled(s source) {
+	switch s.n(8) {
+	case 0:
+		at := []grid.SiteID{"a", "b", "", "c"}[s.n(4)]
+		r.do(step.Controller{Site: at, Term: uint64(s.n(3))})
+	case 1, 2:
+		c := r.m.remaps.controller
+		msg := protocol.Remap{
+			Term: c.Term, Number: 1, Site: sites[s.n(4)], Before: time.Duration(1 + s.n(200)),
+		}
+		for range s.n(3) {
+			msg.Moves = append(msg.Moves, protocol.RemapMove{
+				Task: r.drawAttempt(s).Task, To: sites[s.n(len(sites))],
+			})
+		}
+		if s.n(5) == 0 {
+			msg.Term++
+		}
+		r.hear(c.Site, msg)
+	default:
+		r.act(s)
+	}
+}
+
+// Whatever a controller says: no task is awarded while a lease of it lasts, and nothing else of what
+// the rig checks is broken.
+func TestAControllerMaySayAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, nil)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			r.controlled(rapidSource{t})
+		}
+	})
+}
+
+func FuzzController(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 3, 0, 0, 5, 0, 1, 1, 1, 2, 0, 9, 1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 512 {
+			return
+		}
+		s := &bytesSource{data}
+		r := newRig(t, nil)
+		for len(s.left) > 0 {
+			r.controlled(s)
+		}
+	})
 }

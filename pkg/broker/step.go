@@ -42,7 +42,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	case step.ClockStepped:
 		m.onClockStepped(in)
 	case step.Controller:
-		m.onController(in)
+		m.remaps.onController(in)
 	case step.CapacityChanged:
 		m.onCapacity(in)
 	case step.Collected:
@@ -85,7 +85,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		case protocol.Testimony:
 			m.peers.onTestimony(from, msg)
 		case protocol.Remap:
-			m.onRemap(from, msg)
+			m.remaps.onRemap(from, msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)

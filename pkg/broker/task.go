@@ -92,6 +92,12 @@ func (t *task) move(to grid.Phase) { t.phase = to }
 // active reports whether a site is believed to have the task.
 func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
 
+// isOverLease reports whether an attempt is the task's, at one site, and its last lease has ended.
+// There may be no task.
+func (t *task) isOverLease(id grid.AttemptID, now time.Time) bool {
+	return t != nil && t.token == id.Token && t.active() && !t.leaseEnd.After(now) && !t.queued()
+}
+
 // isWaiting reports whether the task has no site.
 func (t *task) isWaiting() bool { return t.phase == grid.PhaseWaiting }
 

@@ -14,12 +14,12 @@ import (
 type Config struct {
 	Here grid.SiteID // the site that it runs at, required
 
-	// Weight is zeta, by which the load of failed sites counts more, 1 to MaxWeight; Share is eta,
+	// Weight is zeta, by which the load of failed sites counts more, 1 to maxWeight; Share is eta,
 	// the share of full load from which on the domain counts as busy, 0 to 1: tasks leave a failed
 	// site up to the last slot in which it is. VRM, section 4.6.
 	Weight, Share float64
 	// Slot is the unit in which load is looked at, and the shortest time that tasks leave ahead of
-	// their start, MinSlot to MaxSlot. While a site has failed all is computed anew in each.
+	// their start, minSlot to maxSlot. While a site has failed all is computed anew in each.
 	Slot time.Duration
 	// AllNodes takes the capacity of all sites for full load, the failed ones included, as VRM
 	// does. Else the capacity that works is.
@@ -39,9 +39,9 @@ type Config struct {
 
 // Limits on a configuration.
 const (
-	MaxWeight = 1000.
-	MinSlot   = time.Second
-	MaxSlot   = time.Hour
+	maxWeight = 1000.
+	minSlot   = time.Second
+	maxSlot   = time.Hour
 )
 
 // Default has the weight and the share with which the experiment vrm does best.
@@ -55,13 +55,13 @@ func Default(here grid.SiteID) Config {
 // Validate reports the first field that is out of its range.
 func (c Config) Validate() error {
 	switch {
-	case !(c.Weight >= 1 && c.Weight <= MaxWeight):
+	case !(c.Weight >= 1 && c.Weight <= maxWeight):
 		return invalidf("weight of a failed site's load (zeta): want 1 to %v, have %v",
-			MaxWeight, c.Weight)
+			maxWeight, c.Weight)
 	case !(c.Share >= 0 && c.Share <= 1):
 		return invalidf("share of full load that is busy (eta): want 0 to 1, have %v", c.Share)
-	case c.Slot < MinSlot || c.Slot > MaxSlot:
-		return invalidf("slot: want %s to %s, have %s", MinSlot, MaxSlot, c.Slot)
+	case c.Slot < minSlot || c.Slot > maxSlot:
+		return invalidf("slot: want %s to %s, have %s", minSlot, maxSlot, c.Slot)
 	case c.Grace < 0 || c.MaxSites < 1 || c.MaxBookings < 1:
 		return invalidf("grace, sites or bookings: want at least 0, 1 and 1, have %s, %d and %d",
 			c.Grace, c.MaxSites, c.MaxBookings)

@@ -25,12 +25,12 @@ func three(t *testing.T, tune func(*Config)) *rig {
 	return r
 }
 
-// "jobs ... are remapped in the order of their booking" (VRM, 4.2), best fit; what starts behind the
-// interval stays, and what finds no other site is said to have none.
+// "jobs ... are remapped in the order of their booking" (VRM, 4.2), best fit; what starts behind
+// the interval stays, and what finds no other site is said to have none.
 func TestTheSoonOnesLeaveInTheOrderOfBooking(t *testing.T) {
 	r := three(t, nil)
 	r.do(step.PeerGone{Site: big})
-	if _, any := told(r.wait(r.cfg.Grace-time.Millisecond), user, big); any {
+	if _, is := told(r.wait(r.cfg.Grace-time.Millisecond), user, big); is {
 		t.Fatal("told before the site has had the time to come back")
 	}
 	wantMoves(t, r.wait(time.Second), "200>c", "201>a", "202>", "203>a")
@@ -49,7 +49,7 @@ func TestEachSlotIsJudgedAnew(t *testing.T) {
 	r.says(mid, 8) // has more now: what was told stands, what has no place gets one
 	wantMoves(t, r.wait(r.cfg.Slot), "200>c", "201>a", "202>c", "203>a")
 	r.do(step.PeerSeen{Site: big})
-	if _, any := told(r.wait(3*r.cfg.Slot), user, big); any {
+	if _, is := told(r.wait(3*r.cfg.Slot), user, big); is {
 		t.Error("told of a site that is back")
 	}
 }
@@ -138,7 +138,9 @@ func TestDataAndSpeedCount(t *testing.T) {
 	r := newRig(t, nil)
 	far, slow := grid.SiteID("far"), grid.SiteID("slow")
 	r.do(step.PeerSeen{Site: big, Capability: grid.Capability{CoreMFLOPS: 4000}})
-	r.do(step.PeerSeen{Site: far, Capability: grid.Capability{CoreMFLOPS: 4000, DownBps: 1_000_000}})
+	r.do(step.PeerSeen{Site: far, Capability: grid.Capability{
+		CoreMFLOPS: 4000, DownBps: 1_000_000,
+	}})
 	r.do(step.PeerSeen{Site: slow, Capability: grid.Capability{CoreMFLOPS: 1000}})
 	r.says(far, 2)
 	r.says(slow, 3, places(9, 2, 3*time.Hour))
@@ -271,17 +273,19 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 func TestFactsThatAreRefused(t *testing.T) {
 	site := step.NewFact(factSite, "b", siteFact{})
 	good := bookingFact{Submitter: user, StartMS: 1, EndMS: 2}
+	at := bookingKey("b", attempt(0))
 	for name, f := range map[string]step.Fact{
 		"kind":      step.NewFact("moon/1", "b", 1),
 		"no site":   step.NewFact(factBooking, bookingKey("x", attempt(0)), good),
 		"attempt":   step.NewFact(factBooking, "x b", good),
-		"order":     step.NewFact(factBooking, bookingKey("b", attempt(0)), bookingFact{Submitter: user}),
-		"submitter": step.NewFact(factBooking, bookingKey("b", attempt(0)), bookingFact{EndMS: 1}),
+		"order":     step.NewFact(factBooking, at, bookingFact{Submitter: user}),
+		"submitter": step.NewFact(factBooking, at, bookingFact{EndMS: 1}),
 		"site":      step.NewFact(factSite, "", siteFact{}),
 		"works":     step.NewFact(factSite, "c", siteFact{Works: grid.Resources{MilliCPUs: 1}}),
 	} {
 		m, _ := New(Default(here))
-		if err := m.Restore(step.EncodeFacts([]step.Fact{site, f})); !errors.Is(err, grid.ErrInvalid) {
+		err := m.Restore(step.EncodeFacts([]step.Fact{site, f}))
+		if !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -44,8 +44,10 @@ func (s *script) bookings(r *rig, from grid.SiteID) protocol.Bookings {
 	r.number[from] += uint64(s.n(3))
 	m := protocol.Bookings{
 		Term: r.term + uint64(s.n(2)), Number: max(r.number[from], 1), Whole: s.n(2) == 0,
-		More:     s.n(4) == 0,
-		Capacity: grid.Resources{MilliCPUs: int64(s.n(16)) * 1000, MemoryBytes: int64(s.n(9)) << 30},
+		More: s.n(4) == 0,
+		Capacity: grid.Resources{
+			MilliCPUs: int64(s.n(16)) * 1000, MemoryBytes: int64(s.n(9)) << 30,
+		},
 	}
 	m.Works = m.Capacity
 	if s.n(3) == 0 {

@@ -86,7 +86,7 @@ func (m *Machine) newTable() *table {
 	works, lost := make(map[*site]int), make(map[*site]int)
 	for _, s := range m.sites.all() {
 		if !s.said || s.failed.IsZero() && !s.here {
-			continue // it has promised nothing, or may be back at once
+			continue // it has promised nothing, or may be back soon
 		}
 		if s.here {
 			works[s] = len(machines)

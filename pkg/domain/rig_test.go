@@ -127,7 +127,8 @@ func (r *rig) saysPartly(
 	slices.SortFunc(held, func(a, b protocol.Booking) int { return a.Attempt.Compare(b.Attempt) })
 	return r.do(step.MessageReceived{From: site, Message: protocol.Bookings{
 		Term: r.term, Number: r.number[site], Whole: true, Held: held,
-		Capacity: grid.Resources{MilliCPUs: cores * 1000}, Works: grid.Resources{MilliCPUs: works * 1000},
+		Capacity: grid.Resources{MilliCPUs: cores * 1000},
+		Works:    grid.Resources{MilliCPUs: works * 1000},
 	}})
 }
 
@@ -147,31 +148,32 @@ func attempt(i int) grid.AttemptID {
 func places(i int, cores int64, in time.Duration) protocol.Booking {
 	return protocol.Booking{
 		Attempt: attempt(i), Submitter: user, StartsIn: in, Lasts: time.Hour,
-		Need: grid.Resources{MilliCPUs: cores * 1000}, BookedAgo: time.Hour - time.Duration(i)*time.Second,
+		Need:      grid.Resources{MilliCPUs: cores * 1000},
+		BookedAgo: time.Hour - time.Duration(i)*time.Second,
 	}
 }
 
 // told are the moves that a submitter was told of last for a site, as text, and whether any was.
-func told(effects []step.Effect, to, site grid.SiteID) (moves []string, any bool) {
+func told(effects []step.Effect, to, site grid.SiteID) (moves []string, heard bool) {
 	for _, e := range effects {
 		s, is := e.(step.Send)
 		if !is || s.To != to {
 			continue
 		}
 		if m, is := s.Message.(protocol.Remap); is && m.Site == site {
-			moves, any = nil, true
+			moves, heard = nil, true
 			for _, v := range m.Moves {
 				moves = append(moves, fmt.Sprintf("%d>%s", v.Task.Index, v.To))
 			}
 		}
 	}
-	return moves, any
+	return moves, heard
 }
 
 func wantMoves(t *testing.T, effects []step.Effect, want ...string) {
 	t.Helper()
-	got, any := told(effects, user, big)
-	if !any || !slices.Equal(got, want) {
-		t.Fatalf("told %v, %v, want %v", got, any, want)
+	got, is := told(effects, user, big)
+	if !is || !slices.Equal(got, want) {
+		t.Fatalf("told %v, %v, want %v", got, is, want)
 	}
 }

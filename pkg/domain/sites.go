@@ -9,7 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// site is what is known of a site.
+// site holds all that is known of a site.
 type site struct {
 	id       grid.SiteID
 	capacity grid.Resources // of all of it

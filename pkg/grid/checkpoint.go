@@ -14,6 +14,9 @@ import (
 type Saving struct {
 	Off   bool          `json:",omitempty"` // never
 	Every time.Duration `json:",omitempty"` // so often; 0 = the site decides
+	// Whole says that the program does not save by itself: the site saves all of it, memory and
+	// files. Only sites that can do that run it.
+	Whole bool `json:",omitempty"`
 }
 
 // The limits on how often a state is saved on request.
@@ -25,6 +28,8 @@ const (
 // Validate reports a rule that contradicts itself or is out of its range.
 func (s Saving) Validate() error {
 	switch {
+	case s.Off && s.Whole:
+		return invalidf("checkpoint: off and transparent exclude each other")
 	case s.Off && s.Every != 0:
 		return invalidf("checkpoint: off and an interval exclude each other")
 	case s.Every != 0 && (s.Every < MinSaving || s.Every > MaxSaving):
@@ -35,8 +40,15 @@ func (s Saving) Validate() error {
 	}
 }
 
-// String is the job file's word: "auto", "off" or "every 5m0s".
+// String is the job file's word: "auto", "off", "every 5m0s", "transparent" or
+// "transparent every 5m0s".
 func (s Saving) String() string {
+	if s.Whole {
+		if s.Every == 0 {
+			return wholeWord
+		}
+		return wholeWord + " every " + s.Every.String()
+	}
 	switch {
 	case s.Off:
 		return "off"
@@ -45,6 +57,17 @@ func (s Saving) String() string {
 	default:
 		return "auto"
 	}
+}
+
+// wholeWord asks for Whole.
+const wholeWord = "transparent"
+
+// validateWhole refuses to save whole what is no command: other programs save by themselves.
+func (s Spec) validateWhole() error {
+	if s.Checkpoint.Whole && s.Kind != KindCommand {
+		return invalidf("checkpoint: transparent is for commands; a module is saved without it")
+	}
+	return nil
 }
 
 // Checkpoint is a saved state of a task.
@@ -117,10 +140,22 @@ func ParseSaving(text string) (Saving, error) {
 		return Saving{}, nil
 	case "off":
 		return Saving{Off: true}, nil
+	case wholeWord:
+		return Saving{Whole: true}, nil
+	}
+	if rest, is := strings.CutPrefix(text, wholeWord+" "); is {
+		s, err := ParseSaving(rest)
+		if err == nil && s.Every == 0 {
+			err = invalidf("checkpoint: want every 5m after transparent, have %q", rest)
+		}
+		s.Whole = true
+		return s, err
 	}
 	span, is := strings.CutPrefix(text, "every ")
 	if !is {
-		return Saving{}, invalidf("checkpoint: want auto, off or every 5m, have %q", text)
+		return Saving{}, invalidf(
+			"checkpoint: want auto, off, every 5m or transparent, have %q", text,
+		)
 	}
 	every, err := ParseSpan(strings.TrimSpace(span))
 	if err != nil {

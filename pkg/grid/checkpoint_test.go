@@ -21,6 +21,10 @@ func TestSavingRules(t *testing.T) {
 		{Saving{Every: MaxSaving + 1}, "every 24h0m0.000000001s", true},
 		{Saving{Every: -time.Second}, "every -1s", true},
 		{Saving{Off: true, Every: time.Minute}, "off", true},
+		{Saving{Whole: true}, "transparent", false},
+		{Saving{Whole: true, Every: 5 * time.Minute}, "transparent every 5m0s", false},
+		{Saving{Whole: true, Every: MinSaving - 1}, "transparent every 999.999999ms", true},
+		{Saving{Whole: true, Off: true}, "transparent", true},
 	} {
 		if got := c.rule.String(); got != c.word {
 			t.Errorf("%+v reads %q, want %q", c.rule, got, c.word)
@@ -110,10 +114,32 @@ func TestWorkDigestNamesTheWork(t *testing.T) {
 	}
 }
 
+// Only commands are saved whole, and only sites that can do that are asked.
+func TestWhatIsSavedWhole(t *testing.T) {
+	whole := Saving{Whole: true}
+	command := validSpec(func(s *Spec) {
+		s.Kind, s.Module, s.Args, s.Checkpoint = KindCommand, Input{}, []string{"x"}, whole
+	})
+	if err := command.Validate(); err != nil {
+		t.Error(err)
+	}
+	module := validSpec(func(s *Spec) { s.Checkpoint = whole })
+	if err := module.Validate(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a module: %v", err)
+	}
+	for _, saving := range []Saving{{}, {Off: true}, {Every: time.Minute}, whole} {
+		j := validJob(func(j *Job) { j.Spec.Checkpoint = saving })
+		if got := j.Requirement("me", Capability{}, 0).Saves; got != saving.Whole {
+			t.Errorf("%s: sites that save are asked alone: %v", saving, got)
+		}
+	}
+}
+
 func TestParseSaving(t *testing.T) {
 	for text, want := range map[string]Saving{
 		"auto": {}, "off": {Off: true}, "every 5m": {Every: 5 * time.Minute},
 		"every  1s ": {Every: time.Second}, "every 24h0m0s": {Every: 24 * time.Hour},
+		"transparent": {Whole: true}, "transparent every 5m": {Whole: true, Every: 5 * time.Minute},
 	} {
 		got, err := ParseSaving(text)
 		if err != nil || got != want {
@@ -125,7 +151,8 @@ func TestParseSaving(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "on", "every", "every ", "5m", "every 0s", "every 10ms", "every 25h", "every -5m",
-		"every x",
+		"every x", "transparent off", "transparent auto", "transparent transparent", "transparent ",
+		"transparently", "transparent every 10ms", "every 5m transparent",
 	} {
 		if got, err := ParseSaving(text); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: %+v, %v", text, got, err)

@@ -273,7 +273,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
-		s.Checkpoint.Validate(),
+		s.validateWhole(), s.Checkpoint.Validate(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 

@@ -53,7 +53,8 @@ const (
 	ReasonSavedMissing Reason = 37 // a checkpoint could not be fetched
 	ReasonCannotSave   Reason = 38 // its program has saved no state that it could go on from
 	ReasonNowhere      Reason = 39 // no other site offers
-	reasons                   = ReasonNowhere
+	ReasonWhole        Reason = 40 // the site cannot save commands whole, see Saving.Whole
+	reasons                   = ReasonWhole
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -77,7 +78,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"another agent with this site's identity was started later",
 	"the checkpoint is damaged or cut short", "the checkpoint is of another task or program",
 	"the checkpoint is older than it is said to be", "the checkpoint could not be fetched",
-	"its program has saved no state", "no other site offers",
+	"its program has saved no state", "no other site offers", "does not save commands",
 }
 
 // String is the reason in words a person understands.

@@ -32,6 +32,7 @@ type Requirement struct {
 
 	Project     string // whose share of a site it counts against; empty = none
 	Reservation JobID  // only sites that hold it can offer, out of what it holds; empty = none
+	Saves       bool   `json:",omitempty"` // only sites that save commands whole
 }
 
 // Validate reports the first field that is out of its range.
@@ -90,6 +91,7 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
 		Axes: j.Spec.Axes, Project: j.Spec.Project, Reservation: j.Spec.Reservation,
+		Saves: j.Spec.Checkpoint.Whole,
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{

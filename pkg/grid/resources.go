@@ -118,6 +118,7 @@ type Capability struct {
 	OS         string     // operating system as Go names it, "linux"
 	Arch       string     // architecture as Go names it, "amd64"
 	Kinds      []WorkKind // what the site runs, ascending
+	Saves      bool       `json:",omitempty"` // commands can be saved whole, see Saving.Whole
 }
 
 // Validate reports the first field that is out of range.

@@ -50,6 +50,8 @@ func Feasible(req grid.Requirement, site Site) (grid.Refusal, bool) {
 	switch {
 	case !c.Runs(req.Kind):
 		return grid.Refusal{Reason: grid.ReasonKind, Never: true}, false
+	case req.Saves && !c.Saves:
+		return grid.Refusal{Reason: grid.ReasonWhole, Never: true}, false
 	case req.OS != "" && req.OS != c.OS, req.Arch != "" && req.Arch != c.Arch:
 		return grid.Refusal{Reason: grid.ReasonPlatform, Never: true}, false
 	}

@@ -88,6 +88,9 @@ func TestFeasibleTellsNeverFromNotNow(t *testing.T) {
 		"kind": {func(r *grid.Requirement, _ *Site) {
 			r.Kind = grid.KindCommand
 		}, grid.Refusal{Reason: grid.ReasonKind, Never: true}},
+		"saving whole": {func(r *grid.Requirement, _ *Site) {
+			r.Saves = true
+		}, grid.Refusal{Reason: grid.ReasonWhole, Never: true}},
 		"os": {func(r *grid.Requirement, _ *Site) {
 			r.OS = "plan9"
 		}, grid.Refusal{Reason: grid.ReasonPlatform, Never: true}},

@@ -183,6 +183,11 @@ func goldenMessages() map[string]Message {
 	}
 	savedSpec := spec
 	savedSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute}
+	wholeSpec := spec
+	wholeSpec.Kind, wholeSpec.Module = grid.KindCommand, grid.Input{}
+	wholeSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute, Whole: true}
+	announceWhole := announce
+	announceWhole.Req.Saves = true
 	certificate := goldenCertificate().Encode()
 	return map[string]Message{
 		"behalflease": OnBehalf{
@@ -281,6 +286,18 @@ func goldenMessages() map[string]Message {
 			Tasks: []AwardedTask{{Index: 7, Token: 3, Saved: []grid.Checkpoint{saved, {
 				Number: 3, CID: "bafybefore", Bytes: 1,
 			}}}},
+		},
+		"announcewhole": announceWhole,
+		"refusewhole": Refuse{
+			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonWhole, Never: true},
+		},
+		"hellosaves": Hello{
+			MinVersion: 1, MaxVersion: 1, Domain: "lab", Incarnation: 5,
+			Capability: grid.Capability{Kinds: []grid.WorkKind{grid.KindCommand}, Saves: true},
+		},
+		"awardwhole": Award{
+			Job: at.Task.Job, OfferID: 9, Spec: wholeSpec, Quoted: 1.6, RunnerUp: 1.6,
+			Tasks: []AwardedTask{{Index: 7, Token: 3}},
 		},
 		"checkpointed": Checkpointed{Attempt: at, Checkpoint: saved},
 		"held":         Held{Attempt: at, Number: 4},

@@ -38,7 +38,7 @@ func capability(w *wirepb.Capability) grid.Capability {
 		Total: resources(w.GetTotal()), CoreMFLOPS: w.GetCoreMflops(), DownBps: w.GetDownBps(),
 		UpBps:   w.GetUpBps(),
 		DiskBps: w.GetDiskBps(), OS: w.GetOs(), Arch: w.GetArch(),
-		Kinds: each(w.GetKinds(), small[grid.WorkKind]),
+		Kinds: each(w.GetKinds(), small[grid.WorkKind]), Saves: w.GetSaves(),
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Window: r.window(w.GetWindow()),
 		Map:    small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Project: w.GetProject(),
-		Reservation: grid.JobID(w.GetReservation()),
+		Reservation: grid.JobID(w.GetReservation()), Saves: w.GetSaves(),
 	}
 }
 
@@ -125,6 +125,7 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		Overrun:     small[grid.Overrun](w.GetOverrun()),
 		Checkpoint: grid.Saving{
 			Off: w.GetCheckpoint().GetOff(), Every: time.Duration(w.GetCheckpoint().GetEveryNs()),
+			Whole: w.GetCheckpoint().GetWhole(),
 		},
 	}
 }

@@ -38,6 +38,7 @@ func wireCapability(c grid.Capability) *wirepb.Capability {
 		Total: wireResources(c.Total), CoreMflops: c.CoreMFLOPS, DownBps: c.DownBps, UpBps: c.UpBps,
 		DiskBps: c.DiskBps, Os: c.OS, Arch: c.Arch,
 		Kinds: each(c.Kinds, func(k grid.WorkKind) uint32 { return uint32(k) }),
+		Saves: c.Saves,
 	}
 }
 
@@ -73,7 +74,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 		Need: wireResources(r.Need), RuntimeNs: int64(r.Runtime),
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
-		Project: r.Project, Reservation: string(r.Reservation),
+		Project: r.Project, Reservation: string(r.Reservation), Saves: r.Saves,
 	}
 }
 
@@ -112,7 +113,7 @@ func wireSaving(s grid.Saving) *wirepb.Saving {
 	if s == (grid.Saving{}) {
 		return nil
 	}
-	return &wirepb.Saving{Off: s.Off, EveryNs: int64(s.Every)}
+	return &wirepb.Saving{Off: s.Off, EveryNs: int64(s.Every), Whole: s.Whole}
 }
 
 func wireCheckpoint(c grid.Checkpoint) *wirepb.Checkpoint {

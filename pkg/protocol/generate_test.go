@@ -102,6 +102,7 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 		Sources: drawList(t, 3, drawSource), Window: drawWindow(t),
 		Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Project: drawText(t), Reservation: drawReservation(t),
+		Saves: rapid.Bool().Draw(t, "saves"),
 	}
 }
 
@@ -160,16 +161,20 @@ func drawSaved(t *rapid.T) []grid.Checkpoint {
 	return saved
 }
 
-func drawSaving(t *rapid.T) grid.Saving {
+func drawSaving(t *rapid.T, kind grid.WorkKind) grid.Saving {
 	if rapid.Bool().Draw(t, "off") {
 		return grid.Saving{Off: true}
 	}
-	return grid.Saving{Every: drawDur(t, grid.MinSaving, grid.MaxSaving)}
+	return grid.Saving{
+		Every: drawDur(t, grid.MinSaving, grid.MaxSaving),
+		Whole: kind == grid.KindCommand && rapid.Bool().Draw(t, "whole"),
+	}
 }
 
 func drawSpec(t *rapid.T) grid.Spec {
+	kind := drawKind(t)
 	return grid.Spec{
-		Name: drawText(t), Kind: drawKind(t), Module: drawInput(t), Args: drawSome(t, drawText),
+		Name: drawText(t), Kind: kind, Module: drawInput(t), Args: drawSome(t, drawText),
 		Env: drawList(t, 2, func(t *rapid.T) grid.EnvVar {
 			return grid.EnvVar{Name: drawText(t), Value: drawText(t)}
 		}),
@@ -188,7 +193,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		Project:     drawText(t),
 		Reservation: drawReservation(t), Overrun: rapid.SampledFrom(
 			[]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop},
-		).Draw(t, "overrun"), Checkpoint: drawSaving(t),
+		).Draw(t, "overrun"), Checkpoint: drawSaving(t, kind),
 	}
 }
 
@@ -280,6 +285,7 @@ func drawHello(t *rapid.T) Hello {
 			Total: drawResources(t), CoreMFLOPS: 7, DownBps: drawNat(t),
 			UpBps: drawNat(t), DiskBps: drawNat(t),
 			OS: "linux", Arch: drawText(t), Kinds: drawList(t, 2, drawKind),
+			Saves: rapid.Bool().Draw(t, "saves"),
 		},
 		Refusal: grid.Reason(rapid.Uint16().Draw(t, "refusal")),
 		Peers:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1/tcp/1" + drawPath(t) }),

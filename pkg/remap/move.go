@@ -64,8 +64,8 @@ func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
 	return best
 }
 
-// free tells how much is left of the first resource of which there is some in need, and whether all of
-// it fits.
+// free tells how much is left of the first resource of which there is some in need, and whether
+// all of it fits.
 func (t *Table) free(machine int, need Amount, from, stop int64) (least int64, fits bool) {
 	m, first := &t.machines[machine], true
 	for d, n := range need {

@@ -79,9 +79,10 @@ func TestTheIntervalIsThatOfADumbTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t, rapid.IntRange(1, 2).Draw(t, "resources"))
 		p := Policy{
-			Weight: rapid.Float64Range(0, 4).Draw(t, "weight"),
-			Share:  rapid.Float64Range(0, 1.5).Draw(t, "share"), Surviving: rapid.Bool().Draw(t, "surviving"),
-			Booking: rapid.Bool().Draw(t, "booking"),
+			Weight:    rapid.Float64Range(0, 4).Draw(t, "weight"),
+			Share:     rapid.Float64Range(0, 1.5).Draw(t, "share"),
+			Surviving: rapid.Bool().Draw(t, "surviving"),
+			Booking:   rapid.Bool().Draw(t, "booking"),
 		}
 		now := rapid.Int64Range(0, slots-2).Draw(t, "now")
 		var booked Amount // in one slot, for any that is less than 30 slots ahead
@@ -115,13 +116,15 @@ func TestTheIntervalIsThatOfADumbTwin(t *testing.T) {
 				}
 			}
 		}
-		if got := p.Before(d.table, now, Outage{}); got != want && !d.isTie(p, now, max(got, want)) {
+		got := p.Before(d.table, now, Outage{})
+		if got != want && !d.isTie(p, now, max(got, want)) {
 			t.Fatalf("%d, want %d", got, want)
 		}
 	})
 }
 
-// isTie reports whether a slot's load is so near to the threshold that the order of the sum decides.
+// isTie reports whether a slot's load is so near to the threshold that the order of the sum
+// decides.
 func (d drawn) isTie(p Policy, now, slot int64) bool {
 	for r := range d.machines[0] {
 		l := d.table.loads(p, r)
@@ -249,13 +252,13 @@ func (d drawn) checkMove(t *rapid.T, was, is Reservation, moved bool, fit Fit) {
 		from, stop, ok := fit(i)
 		fits := ok && i >= d.failed
 		for resource := range has {
-			for slot := int64(0); slot < slots; slot++ {
+			for slot := range int64(slots) {
 				used := d.used(i, resource, slot)
 				if row := d.table.machines[i].used[resource]; row[slot] != used {
-					t.Fatalf("machine %d, slot %d: %d in the table, want %d", i, slot, row[slot], used)
+					t.Fatalf("machine %d, slot %d: %d, want %d", i, slot, row[slot], used)
 				}
 				if used > has[resource] {
-					t.Fatalf("machine %d, slot %d: %d of %d are promised", i, slot, used, has[resource])
+					t.Fatalf("machine %d, slot %d: %d promised", i, slot, used)
 				}
 				if from <= slot && slot < stop && used+was.Need[resource] > has[resource] {
 					fits = false

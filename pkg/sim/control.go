@@ -18,7 +18,7 @@ type office struct {
 	facts  *step.Facts
 }
 
-// controller is the controller's machine on a host that acts, or that has not heard that another one
+// controller is the controller's machine on a host that acts, or has not heard that another one
 // does: its facts are no longer the group's then.
 type controller struct {
 	*domain.Machine
@@ -26,9 +26,9 @@ type controller struct {
 	facts *step.Facts
 }
 
-// Control makes a site the domain's controller, with the facts of the one before. Every site that it
-// can reach hears of it. The one before goes on if it cannot, as one that is cut off does.
-func (w *World) Control(id grid.SiteID) {
+// appoint makes a site the domain's controller, with the facts of the one before. Every site that
+// it can reach hears of it. The one before goes on if it cannot, as one that is cut off does.
+func (w *World) appoint(id grid.SiteID) {
 	h := w.hosts[id]
 	if !h.up {
 		return
@@ -127,8 +127,8 @@ func (h *host) hearOffice() {
 	})
 }
 
-// Domain reads the controller's machine of a site; nil: none runs there.
-func (w *World) Domain(id grid.SiteID) *domain.Machine {
+// controllerAt reads the controller's machine of a site; nil: none runs there.
+func (w *World) controllerAt(id grid.SiteID) *domain.Machine {
 	if d := w.hosts[id].domain; d != nil {
 		return d.Machine
 	}
@@ -148,7 +148,7 @@ func (w *World) succeed(dead grid.SiteID) {
 		}
 		for _, id := range w.cfg.Controllers {
 			if w.hosts[id].up {
-				w.Control(id)
+				w.appoint(id)
 				return
 			}
 		}
@@ -165,6 +165,6 @@ func (w *World) elect() {
 		w.cfg.Elects = electTime
 	}
 	if len(w.cfg.Controllers) > 0 {
-		w.Control(w.cfg.Controllers[0])
+		w.appoint(w.cfg.Controllers[0])
 	}
 }

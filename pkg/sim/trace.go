@@ -69,8 +69,9 @@ type place struct {
 
 func newTrace() Trace {
 	return Trace{
-		Sites: make(map[string]int), Brokers: make(map[string]int), Controllers: make(map[string]int), Sent: make(map[string]int),
-		Heard: make(map[grid.SiteID]int), open: make(map[place]int),
+		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
+		Controllers: make(map[string]int),
+		Heard:       make(map[grid.SiteID]int), open: make(map[place]int),
 		known: make(map[heardJob]bool), Begun: make(map[grid.AttemptID]time.Duration),
 	}
 }

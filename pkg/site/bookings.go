@@ -21,12 +21,12 @@ const (
 	bookingsLongest = time.Minute
 )
 
-// books says what the controller of the domain knows of this site's promises. Without one nothing
+// books holds what the controller of the domain knows of this site's promises. Without one nothing
 // is kept here.
 type books struct {
 	controller step.Controller
 	number     uint64 // of the last message, over the site's runs
-	// told is what the last messages have said; a whole one comes next if it is nil.
+	// told holds all that the last messages have said; a whole one comes next if it is nil.
 	told    map[grid.AttemptID]span
 	total   grid.Resources // that was told with it
 	awaits  bool           // the answer to the last message
@@ -34,16 +34,18 @@ type books struct {
 	pause   time.Duration  // before it is repeated
 }
 
-// span is when a promise begins and ends. One that moves is told anew.
+// span lasts from the begin of a promise to its end. One that moves is told anew.
 type span struct{ start, end time.Time }
 
 // onController takes that another site is the domain's controller, or none. It is told all.
 func (m *Machine) onController(in step.Controller) {
-	if in == m.books.controller || in.Site != "" && in.Site.Validate() != nil {
+	if in == m.books.controller || !in.IsValid() {
 		return
 	}
 	m.books = books{controller: in, number: m.books.number, pause: bookingsAgain}
-	m.out.Report(step.LevelInfo, eventController, step.Report{Site: in.Site, Value: float64(in.Term)})
+	m.out.Report(step.LevelInfo, eventController, step.Report{
+		Site: in.Site, Value: float64(in.Term),
+	})
 	if in.Site == "" {
 		m.out.StopTimer(timerBookings, "")
 		return
@@ -156,8 +158,8 @@ func isFull(msg *protocol.Bookings) bool {
 	return true
 }
 
-// promised is the place in the plan that an attempt was promised and that is not over; what runs
-// inside of a reservation is a part of that.
+// promised is the place in the plan that an attempt was promised and that is not over; jobs that
+// are bound to a reservation are a part of that.
 func (m *Machine) promised(a *attempt) (plan.Commitment, bool) {
 	if !a.wantsLease() || a.asks {
 		return plan.Commitment{}, false

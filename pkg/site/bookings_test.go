@@ -66,8 +66,8 @@ func TestTheControllerIsToldWhatIsPromised(t *testing.T) {
 	}
 }
 
-// What is not answered is said again, all of it; so is what the controller asks for, and what
-// another controller does not know.
+// All is said again that is not answered, that the controller asks for, and that another controller
+// does not know.
 func TestAllIsSaidAgain(t *testing.T) {
 	r := newRig(t)
 	r.reservation(job1, alice)
@@ -95,7 +95,8 @@ func TestAllIsSaidAgain(t *testing.T) {
 	}
 	next := r.restart(2)
 	next.step(step.Controller{Site: adc, Term: 2})
-	if told, is := next.bookings(); !is || told.Number <= again[0].Number+1<<31 || len(told.Held) != 1 {
+	told, is := next.bookings()
+	if !is || told.Number <= again[0].Number+1<<31 || len(told.Held) != 1 {
 		t.Errorf("after a restart: told %+v", told)
 	}
 	next.step(step.Controller{})

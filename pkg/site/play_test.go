@@ -374,7 +374,13 @@ func (p *player) pass() {
 }
 
 func (p *player) rare() {
-	switch p.next(16) {
+	switch p.next(18) {
+	case 16:
+		p.give(step.Controller{Site: p.site(), Term: uint64(p.next(2))})
+	case 17:
+		p.give(step.MessageReceived{From: p.m.books.controller.Site, Message: protocol.Booked{
+			Term: 1, Number: p.m.books.number, Again: p.next(3) == 0,
+		}})
 	case 14:
 		p.give(step.Pause{Leave: true, StopAt: p.now.Add(p.span())})
 	case 15:

@@ -326,6 +326,14 @@ type Controller struct {
 	Term uint64      // its term, from 1; 0 with no site
 }
 
+// IsValid reports whether a site has a term, and none has none.
+func (c Controller) IsValid() bool {
+	if c.Site == "" {
+		return c.Term == 0
+	}
+	return c.Term > 0 && c.Site.Validate() == nil
+}
+
 func (Boot) input()                {}
 func (MessageReceived) input()     {}
 func (TimerFired) input()          {}

@@ -106,7 +106,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	support := lrm.Support{Notes: a.host.notes}
 	if a.host.works() {
 		support.Kinds, support.Freeze = []grid.WorkKind{grid.KindCommand}, true
-		support.Walls = a.host.walls()
+		support.Walls, support.Saves = a.host.walls(), a.host.gvisor.saves
 	}
 	return support
 }
@@ -150,6 +150,10 @@ func (a *Adapter) launch(
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
 		OwnMemory: box.ownMemory(), Farewell: at.Farewell,
+	}
+	if box.keeps() { // it keeps what the command prints by itself
+		spec.Stdout = filepath.Join(at.Dir, "keeper.out")
+		spec.Stderr = filepath.Join(at.Dir, "keeper.err")
 	}
 	var err error
 	if wrong == "" {

@@ -32,6 +32,11 @@
 //	host.go          which sandbox this machine has, by trying
 //	sandbox.go       one attempt's sandbox: arguments, limits, environment
 //	gvisor.go        the same under gVisor
+//	keeping.go       what a keeper of gVisor is told and tells, and whether saving works here
+//	keeper_linux.go  the keeper: it runs a command under gVisor from its states
+//	saving_linux.go  ... and saves it
+//	gvrun_linux.go   ... one run of gVisor, and what it printed
+//	kept.go          a saved state as one file
 //	groups.go        cgroups of one attempt, version 2 and 1
 //	findgroups.go    where the agent may make groups
 //	filter_linux.go  the filter of system calls

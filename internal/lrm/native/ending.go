@@ -52,6 +52,20 @@ func (e ending) report() supervise.Report {
 	if e.wrong != "" {
 		return supervise.Report{Cause: grid.CauseBadWork, Text: e.wrong}
 	}
+	k, kept := e.kept()
+	if kept && k.Over {
+		return supervise.Report{Cause: grid.CauseOutput, Text: "printed more than " +
+			grid.FormatBytes(e.attempt.Limits.OrDefault().OutputBytes) + " to one stream"}
+	}
+	r := e.judge(k)
+	if k.Note != "" {
+		r.Text = lrm.ExitText(strings.TrimPrefix(r.Text+"; "+k.Note, "; "))
+	}
+	return r
+}
+
+// judge finds what was to blame, for all that a keeper tells, if there was one.
+func (e ending) judge(k keptEnding) supervise.Report {
 	code, told := e.exitCode()
 	switch {
 	case told && code == 0:
@@ -60,6 +74,8 @@ func (e ending) report() supervise.Report {
 		return e.blame(code)
 	case e.starved:
 		return e.outOfMemory("")
+	case k.Ran: // nobody is to blame, and the state before is good: it moves
+		return supervise.Report{Cause: grid.CauseStopped, Text: "not to go on here: " + k.Failed}
 	default:
 		return supervise.Report{
 			Cause: grid.CauseSandbox, Text: "the sandbox could not be made or was killed: " + e.firstWords(),
@@ -136,6 +152,9 @@ func (e ending) says(words ...string) bool {
 
 // firstWords is the beginning of what bubblewrap said, up to the host's paths.
 func (e ending) firstWords() string {
+	if k, kept := e.kept(); kept && k.Failed != "" {
+		return k.Failed
+	}
 	text, err := os.ReadFile(e.attempt.StderrPath())
 	if err != nil || len(text) == 0 {
 		return e.end.Text

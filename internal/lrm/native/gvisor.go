@@ -36,6 +36,8 @@ type gvisor struct {
 	runsc   string
 	unshare string   // of util-linux, for the namespaces that runsc starts in
 	flags   []string // of runsc, as far as this version knows them
+	runner  []string // the keeper's command, but for its last arguments
+	saves   bool     // a command can be saved whole
 }
 
 // id is the command's user and group inside.
@@ -79,15 +81,22 @@ func findGVisor(
 // arguments are those of unshare: runsc runs the bundle of an attempt's directory
 // in namespaces that end with it, because all that it starts is to end with it, too.
 func (g gvisor) arguments(dir string) []string {
-	args := []string{
-		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL",
-		"--net", "--ipc", "--uts",
-		g.runsc, "--root", filepath.Join(dir, "runsc"), "--log", gvisorLog(dir),
-	}
+	args := append(
+		namespaceArguments(), g.runsc, "--root", filepath.Join(dir, "runsc"),
+		"--log", gvisorLog(dir),
+	)
 	args = append(args, g.flags...)
 	return append(
 		args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName,
 	)
+}
+
+// namespaceArguments are those of unshare that make the namespaces.
+func namespaceArguments() []string {
+	return []string{
+		"--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc",
+		"--kill-child=KILL", "--net", "--ipc", "--uts",
+	}
 }
 
 func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
@@ -142,6 +151,9 @@ func (e ending) gvisorCode() (int, bool) {
 	if e.end.Cause != grid.CauseExited {
 		return 0, false
 	}
+	if k, told := e.kept(); told {
+		return k.Code, k.Failed == ""
+	}
 	if _, err := os.Stat(gvisorStarted(e.attempt.Dir)); err != nil {
 		return 0, false
 	}
@@ -155,12 +167,13 @@ func (e ending) gvisorCode() (int, bool) {
 // bundle configures gVisor, in the format of the Open Container Initiative's
 // runtime specification.
 type bundle struct {
-	Version  string        `json:"ociVersion"`
-	Process  bundleProcess `json:"process"`
-	Root     bundleRoot    `json:"root"`
-	Hostname string        `json:"hostname"`
-	Mounts   []bundleMount `json:"mounts"`
-	Linux    bundleLinux   `json:"linux"`
+	Version  string            `json:"ociVersion"`
+	Process  bundleProcess     `json:"process"`
+	Root     bundleRoot        `json:"root"`
+	Hostname string            `json:"hostname"`
+	Mounts   []bundleMount     `json:"mounts"`
+	Linux    bundleLinux       `json:"linux"`
+	Notes    map[string]string `json:"annotations,omitempty"`
 }
 
 type bundleProcess struct {
@@ -217,6 +230,9 @@ func (s sandbox) writeBundle() error {
 	}
 	for _, kind := range []string{"pid", "network", "ipc", "uts", "mount"} {
 		b.Linux.Namespaces = append(b.Linux.Namespaces, map[string]string{"type": kind})
+	}
+	if s.keeps() {
+		b.Notes = map[string]string{keptRootless: "true"}
 	}
 	text, err := json.Marshal(b)
 	if err != nil {

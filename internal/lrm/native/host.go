@@ -100,6 +100,7 @@ func (h *host) enclose(ctx context.Context, config Config) bool {
 		if warning != "" {
 			h.notes = []string{warning}
 		}
+		h.findSaving(ctx, config)
 		if config.Sandbox == GVisor {
 			return true
 		}
@@ -116,6 +117,15 @@ func (h *host) enclose(ctx context.Context, config Config) bool {
 	default:
 	}
 	return false
+}
+
+// findSaving finds out whether commands can be saved whole.
+func (h *host) findSaving(ctx context.Context, config Config) {
+	h.gvisor.runner = config.Runner
+	err := h.gvisor.trySaving(ctx, h.system)
+	if h.gvisor.saves = err == nil; err != nil {
+		h.notes = append(h.notes, "commands cannot be saved whole: "+err.Error())
+	}
 }
 
 // findBubblewrap finds bubblewrap and tries it.

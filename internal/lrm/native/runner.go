@@ -20,6 +20,9 @@ type job struct {
 // on its standard input, and becomes the sandbox. It returns only when it fails,
 // with the exit code.
 func RunnerMain() int {
+	if os.Args[len(os.Args)-1] == argKeep {
+		return keep()
+	}
 	var work job
 	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox: told no job:", err)

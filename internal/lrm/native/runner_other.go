@@ -10,4 +10,6 @@ func callFilter() []byte { return nil }
 
 func become(*supervise.Enclosure) error { return supervise.ErrUnsupported }
 
+func keep() int { return exitFailed }
+
 func countsInside() bool { return false }

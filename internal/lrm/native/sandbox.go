@@ -87,6 +87,10 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 			return err
 		}
 		work.Program, work.Args = s.host.gvisor.unshare, s.host.gvisor.arguments(s.attempt.Dir)
+		if s.keeps() {
+			work.Args = s.host.gvisor.keepArguments()
+			return s.writeKeepOrder()
+		}
 		return nil
 	}
 	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
@@ -109,6 +113,9 @@ func (s sandbox) need() need {
 
 // ownMemory limits the memory of the sandbox itself, in bytes.
 func (s sandbox) ownMemory() int64 {
+	if s.keeps() {
+		return gvisorMemory + keeperMemory
+	}
 	if s.host.sandbox == GVisor {
 		return gvisorMemory
 	}

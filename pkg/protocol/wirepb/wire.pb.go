@@ -1046,6 +1046,7 @@ type Capability struct {
 	Os            string                 `protobuf:"bytes,6,opt,name=os,proto3" json:"os,omitempty"`
 	Arch          string                 `protobuf:"bytes,7,opt,name=arch,proto3" json:"arch,omitempty"`
 	Kinds         []uint32               `protobuf:"varint,8,rep,packed,name=kinds,proto3" json:"kinds,omitempty"`
+	Saves         bool                   `protobuf:"varint,9,opt,name=saves,proto3" json:"saves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1134,6 +1135,13 @@ func (x *Capability) GetKinds() []uint32 {
 		return x.Kinds
 	}
 	return nil
+}
+
+func (x *Capability) GetSaves() bool {
+	if x != nil {
+		return x.Saves
+	}
+	return false
 }
 
 type Weights struct {
@@ -1466,6 +1474,7 @@ type Requirement struct {
 	Axes          []*Axis                `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
 	Project       string                 `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
 	Reservation   string                 `protobuf:"bytes,12,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	Saves         bool                   `protobuf:"varint,13,opt,name=saves,proto3" json:"saves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1582,6 +1591,13 @@ func (x *Requirement) GetReservation() string {
 		return x.Reservation
 	}
 	return ""
+}
+
+func (x *Requirement) GetSaves() bool {
+	if x != nil {
+		return x.Saves
+	}
+	return false
 }
 
 type Input struct {
@@ -1973,6 +1989,7 @@ type Saving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`
 	EveryNs       int64                  `protobuf:"varint,2,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	Whole         bool                   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2019,6 +2036,13 @@ func (x *Saving) GetEveryNs() int64 {
 		return x.EveryNs
 	}
 	return 0
+}
+
+func (x *Saving) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
 }
 
 type Item struct {
@@ -6524,7 +6548,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"disk_bytes\x18\x03 \x01(\x03R\tdiskBytes\x12\x16\n" +
 	"\x06mflops\x18\x04 \x01(\x03R\x06mflops\x12\x17\n" +
-	"\anet_bps\x18\x05 \x01(\x03R\x06netBps\"\xe2\x01\n" +
+	"\anet_bps\x18\x05 \x01(\x03R\x06netBps\"\xf8\x01\n" +
 	"\n" +
 	"Capability\x12,\n" +
 	"\x05total\x18\x01 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x05total\x12\x1f\n" +
@@ -6535,7 +6559,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bdisk_bps\x18\x05 \x01(\x03R\adiskBps\x12\x0e\n" +
 	"\x02os\x18\x06 \x01(\tR\x02os\x12\x12\n" +
 	"\x04arch\x18\a \x01(\tR\x04arch\x12\x14\n" +
-	"\x05kinds\x18\b \x03(\rR\x05kinds\"A\n" +
+	"\x05kinds\x18\b \x03(\rR\x05kinds\x12\x14\n" +
+	"\x05saves\x18\t \x01(\bR\x05saves\"A\n" +
 	"\aWeights\x12\f\n" +
 	"\x01c\x18\x01 \x01(\x01R\x01c\x12\f\n" +
 	"\x01m\x18\x02 \x01(\x01R\x01m\x12\f\n" +
@@ -6564,7 +6589,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aholders\x18\x03 \x03(\tR\aholders\x12\x1d\n" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
-	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\x95\x03\n" +
+	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xab\x03\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -6579,7 +6604,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04axes\x18\n" +
 	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\x12\x18\n" +
 	"\aproject\x18\v \x01(\tR\aproject\x12 \n" +
-	"\vreservation\x18\f \x01(\tR\vreservation\"U\n" +
+	"\vreservation\x18\f \x01(\tR\vreservation\x12\x14\n" +
+	"\x05saves\x18\r \x01(\bR\x05saves\"U\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x10\n" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
@@ -6619,10 +6645,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoverrun\x18\x15 \x01(\rR\aoverrun\x123\n" +
 	"\n" +
 	"checkpoint\x18\x16 \x01(\v2\x13.mrs.wire.v1.SavingR\n" +
-	"checkpoint\"5\n" +
+	"checkpoint\"K\n" +
 	"\x06Saving\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\x12\x19\n" +
-	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\"H\n" +
+	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +

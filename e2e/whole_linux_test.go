@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -61,6 +62,11 @@ func TestACommandThatSavesNothingMoves(t *testing.T) {
 	eventually(t, patience, "it prints its name", func() bool {
 		name, _, _ = strings.Cut(m.submit(t, "logs", string(id)).out, " ")
 		return name != ""
+	})
+	seen := time.Now()
+	eventually(t, patience, "it was saved after that", func() bool {
+		task := m.tasks(t, id)[0]
+		return task.Saved != nil && task.Saved.WorkedSeconds > seen.Sub(task.Started.Time).Seconds()
 	})
 	first := m.holder(t, id)
 	eventually(t, patience, "it was saved, and moves", func() bool {

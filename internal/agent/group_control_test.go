@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -83,6 +84,11 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 			t.Errorf("of who is silent is known %q", said)
 		}
 	})
+	b.tellBrokers(step.SpaceChanged{})
+	err = errors.Join(err, c.ask(t.Context(), func() {}))
+	if n := b.Known().Counters["not_for_controller"]; n != 0 {
+		t.Errorf("the controller was told %d things that it does not take", n)
+	}
 	want := map[grid.SiteID]int{"old": mostTries, "new": 1, "other": mostTries}
 	if diff := cmp.Diff(want, asked); diff != "" || err != nil {
 		t.Errorf("asked (-want +got), %v:\n%s", err, diff)

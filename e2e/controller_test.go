@@ -13,8 +13,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
-// controlledWithin is what is asked for: so soon after the end of the domain's controller another
-// one acts.
+// controlledWithin was promised: so soon after the end of the domain's controller another one acts.
 const controlledWithin = 5 * time.Second
 
 // newDomain starts sites of a domain whose key the first one holds, and waits for its controller.
@@ -71,8 +70,9 @@ func (m *mesh) awaitController(t *testing.T, sites ...*site) (acting *site) {
 	return acting
 }
 
-// The controller is killed, stopped in order, or its machine falls silent: another one acts within the time that is
-// asked for, all sites know it, and it stays the controller when the other one is back.
+// The controller is killed, stopped in order, or its machine falls silent: another one acts within
+// the time that is asked for, all sites know it, and it stays the controller when the other one is
+// back.
 func TestAnotherControllerActs(t *testing.T) {
 	m := newDomain(t, submitOnly, submitOnly, submitOnly, submitOnly)
 	for what, end := range map[string]func(*site){
@@ -93,7 +93,7 @@ func TestAnotherControllerActs(t *testing.T) {
 			return slices.ContainsFunc(rest, func(s *site) bool { return s.controller(t).Here })
 		})
 		took := time.Since(began)
-		wantTimes(t, what+", another controller acts after", []time.Duration{took}, controlledWithin)
+		wantTimes(t, what+", another one acts after", []time.Duration{took}, controlledWithin)
 		next := m.awaitController(t, rest...)
 		if now := next.controller(t).Term; now <= term {
 			t.Errorf("%s: it acts in term %d, and before it was %d", what, now, term)

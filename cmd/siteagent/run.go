@@ -279,8 +279,8 @@ func controllingOf(c config.Agent) agent.Controlling {
 	known := c.Accept != "anyone"
 	return agent.Controlling{
 		Found: c.Control.Found && known, Accept: c.Control.Accept == config.StandbyDomain && known,
-		Weight: float64(c.Control.WeightMilli) / milli, Share: c.Control.Share, Slot: c.Control.Slot,
-		AllNodes: c.Control.AllNodes, Fines: c.Control.Fines,
+		Weight: float64(c.Control.WeightMilli) / milli, Share: c.Control.Share,
+		Slot: c.Control.Slot, AllNodes: c.Control.AllNodes, Fines: c.Control.Fines,
 	}
 }
 

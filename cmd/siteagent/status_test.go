@@ -218,7 +218,9 @@ func TestStatusSaysWhoTheControllerIs(t *testing.T) {
 			},
 		},
 		"attic; members: den (away), this site": {
-			Site: "c", Controller: &view.Controller{Acting: "a", ActingName: "attic", Members: three},
+			Site: "c", Controller: &view.Controller{
+				Acting: "a", ActingName: "attic", Members: three,
+			},
 		},
 	} {
 		got := ""

@@ -29,7 +29,8 @@
 //	group_control.go the duty of the domain's group: its controller
 //	domain.go        that group founded and joined
 //	domain_view.go   the controller as people see it
-//	group_form.go    standbys found, certified, replaced
+//	group_form.go    members found and replaced
+//	group_certify.go members certified, and others told
 //	group_wire.go    what members of groups say to each other
 //	group_send.go    entries and tables sent as fast as a site takes them
 //	group_lead.go    the lead handed over, and back to its owner

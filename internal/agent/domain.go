@@ -78,7 +78,7 @@ func (a *Agent) foundDomain() {
 	}
 	known := a.heeding.ofDomain()
 	if known != nil {
-		m.Stored = standby.Joining() // others have it; they are joined, or replaced if they are lost
+		m.Stored = standby.Joining() // others have it; it is joined, or replaced if they are lost
 	}
 	if err := a.takePart(m); err != nil {
 		a.log.Error("the domain's group cannot be founded", "error", err)

@@ -16,7 +16,7 @@ import (
 
 // control is the duty of the domain's group: the domain's controller. Its owner is the domain
 // itself. The founder, which is the site with the domain's key, speaks for it, whether or not it
-// acts: the lead goes to whoever is there, and returns to nobody.
+// acts: the lead goes to a member that is there, and returns to nobody.
 type control struct {
 	*group
 
@@ -26,7 +26,7 @@ type control struct {
 	toldAt    time.Time       // when
 	handedAt  time.Time       // when the founder was offered the lead
 	refusedAt time.Time       // when others were told that this agent wants no part
-	lostSince time.Time       // since when nobody leads, as the founder sees it; zero: somebody does
+	lostSince time.Time       // since when nobody leads, as the founder knows; zero: somebody does
 }
 
 // Pauses of the domain's group.
@@ -137,8 +137,8 @@ func (c *control) perform(e step.Effect) {
 	}
 }
 
-// tick tells all sites of a certificate that is new, and sees to it that the founder can do what
-// nobody else may.
+// tick tells all sites of a certificate that is new, and makes sure that the founder can do the
+// things that nobody else may.
 func (c *control) tick() {
 	epoch, now := c.assembly.certificate.Epoch, c.clock.now()
 	if c.acts() && (c.told != epoch || now.Sub(c.toldAt) > tellControllerAgain) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -83,6 +84,11 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 			t.Errorf("of who is silent is known %q", said)
 		}
 	})
+	b.tellBrokers(step.SpaceChanged{})
+	err = errors.Join(err, c.ask(t.Context(), func() {}))
+	if n := b.Known().Counters["not_for_controller"]; n != 0 {
+		t.Errorf("the controller was told %d things that it does not take", n)
+	}
 	want := map[grid.SiteID]int{"old": mostTries, "new": 1, "other": mostTries}
 	if diff := cmp.Diff(want, asked); diff != "" || err != nil {
 		t.Errorf("asked (-want +got), %v:\n%s", err, diff)
@@ -95,10 +101,14 @@ func TestWhoTakesPart(t *testing.T) {
 		change func(*protocol.GroupAsk, *Controlling)
 		takes  bool
 	}{
-		"it does":           {func(*protocol.GroupAsk, *Controlling) {}, true},
-		"another domain":    {func(m *protocol.GroupAsk, _ *Controlling) { m.Owner = "x" }, false},
-		"its owner refuses": {func(_ *protocol.GroupAsk, s *Controlling) { s.Accept = false }, false},
-		"too many facts":    {func(m *protocol.GroupAsk, _ *Controlling) { m.Facts = 65 << 20 }, false},
+		"it does":        {func(*protocol.GroupAsk, *Controlling) {}, true},
+		"another domain": {func(m *protocol.GroupAsk, _ *Controlling) { m.Owner = "x" }, false},
+		"its owner refuses": {
+			func(_ *protocol.GroupAsk, s *Controlling) { s.Accept = false }, false,
+		},
+		"too many facts": {
+			func(m *protocol.GroupAsk, _ *Controlling) { m.Facts = 65 << 20 }, false,
+		},
 	} {
 		b := founder(t, map[grid.SiteID]int{})
 		owner := b.domainSite()
@@ -110,7 +120,8 @@ func TestWhoTakesPart(t *testing.T) {
 		if takes := err == nil; takes != c.takes || (b.groups.of(owner) != nil) != c.takes {
 			t.Errorf("%s: takes part: %t, %v", name, takes, err)
 		}
-		if again, wrong := b.enlistForDomain("asker", ask); c.takes && (again != id || wrong != nil) {
+		again, wrong := b.enlistForDomain("asker", ask)
+		if c.takes && (again != id || wrong != nil) {
 			t.Errorf("%s: asked again it is member %d, not %d, %v", name, again, id, wrong)
 		}
 	}
@@ -133,8 +144,8 @@ func TestTheBestAvailableAreAsked(t *testing.T) {
 	}
 }
 
-// A controller that falls silent in a rest, whose last heartbeat was just sent, is missed soon enough
-// for another one to act in five seconds.
+// A controller that falls silent in a rest, whose last heartbeat was just sent, is missed soon
+// enough for another one to act in five seconds.
 func TestARestLeavesTimeForAnother(t *testing.T) {
 	t.Parallel()
 	c := standby.Default(1)
@@ -161,8 +172,7 @@ func TestAnotherDomainsGroupIsLeft(t *testing.T) {
 	}
 }
 
-// What a configuration says by default is what the controller goes by without one; a share of 0 is
-// one. Its settings come back from the table, and a journal makes it anew.
+// The controller goes by the defaults of a configuration also without one; a share of 0 is one.
 func TestWhatAControllerGoesBy(t *testing.T) {
 	t.Parallel()
 	d := config.Default(config.PresetLAN, func(string) (string, bool) { return "", false }).Control

@@ -7,9 +7,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// duty is what a group is for: the machine that its acting member runs, and what belongs to it; and
-// whose word it is who belongs to the group. The group knows members, the log and the disk, and
-// nothing of what the facts say. All methods are called on the group's loop.
+// duty says what a group is for: the machine that its acting member runs, and all that belongs to
+// it; and whose word it is who belongs to the group. The group knows members, the log and the disk,
+// and nothing of what the facts say. All methods are called on the group's loop.
 type duty interface {
 	office
 	witness

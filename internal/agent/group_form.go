@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -69,7 +70,8 @@ type declined struct {
 
 func newForming() forming {
 	return forming{
-		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{}, refused: map[grid.SiteID]declined{},
+		asked: map[grid.SiteID]time.Time{}, tries: map[grid.SiteID]int{},
+		refused: map[grid.SiteID]declined{},
 		answers: map[grid.SiteID]standby.MemberID{}, gone: map[standby.MemberID]time.Time{},
 	}
 }
@@ -223,11 +225,28 @@ func (g *group) wish(conf standby.Conf) {
 			"owner", string(g.owner), "bytes", g.member.TableBytes())
 		stay = []standby.MemberID{g.id}
 	}
-	stay = stay[:min(len(stay), 1+g.duty.wanted())] // a new founder may have come as one more
+	stay = g.few(stay)
 	slices.Sort(stay)
 	if !slices.Equal(stay, conf.Voters) {
 		g.certify(conf.Voters, stay)
 	}
+}
+
+// few leaves out members that are too many: a new founder may have come as one more. Those that are
+// connected stay. The first is this agent.
+func (g *group) few(stay []standby.MemberID) []standby.MemberID {
+	slices.SortStableFunc(stay[1:], func(a, b standby.MemberID) int {
+		return cmp.Compare(g.away(a), g.away(b))
+	})
+	return stay[:min(len(stay), 1+g.duty.wanted())]
+}
+
+// away is 1 for a member whose site is not connected, else 0.
+func (g *group) away(id standby.MemberID) int {
+	if g.a.around.has(g.siteOf(id)) {
+		return 0
+	}
+	return 1
 }
 
 // wanted lists the voters that are to stay, and those that have accepted as far as more are wanted.
@@ -319,86 +338,4 @@ func (g *group) noteGone(site grid.SiteID) {
 			g.forming.gone[id] = g.clock.now()
 		}
 	}
-}
-
-// certify writes the next certificate into the table: of the voters, and of those that a change
-// is to end with, which begins when the group has agreed on that. Without a target it ends one.
-func (g *group) certify(voters, target []standby.MemberID) {
-	next := protocol.Certificate{Owner: g.owner, Epoch: g.assembly.certificate.Epoch + 1}
-	if g.member.Row(broker.FactGroup, keyRecovered) != nil {
-		next.Epoch += recoveredBy
-	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(voters, target)))) {
-		site := g.siteOf(id)
-		for candidate, accepted := range g.forming.answers {
-			if accepted == id {
-				site = candidate
-			}
-		}
-		if site != "" { // else it was one of an earlier log
-			next.Members = append(next.Members, protocol.CertMember{ID: uint64(id), Site: site})
-		}
-	}
-	next, err := next.Sign(g.duty.sign)
-	if err != nil {
-		g.log.Error("the members of the group cannot be certified", "error", err)
-		return
-	}
-	end := step.Fact{Kind: broker.FactGroup, Key: keyTarget}
-	if target != nil {
-		end = groupFact(keyTarget, target)
-	}
-	recovered := step.Fact{Kind: broker.FactGroup, Key: keyRecovered}
-	g.persist(g.certified, groupFact(keyCertificate, next.Encode()), end, recovered)
-}
-
-// certified goes on when the group has agreed on a certificate.
-func (g *group) certified() {
-	g.noteMembers()
-	g.tellCertificate()
-	if g.target() == nil {
-		clear(g.forming.answers)
-		clear(g.forming.asked)
-		clear(g.forming.gone)
-		g.log.Info("the members of a group have changed", "owner", string(g.owner),
-			"members", g.assembly.certificate.Sites(), "epoch", g.assembly.certificate.Epoch)
-	}
-	g.form()
-}
-
-// tellCertificate tells the certificate to all that it names, and to those that it has left out:
-// a site that joins answers nobody else, and one that is out lets go of all.
-func (g *group) tellCertificate() {
-	g.tellNews(slices.Concat(g.assembly.certificate.Sites(), g.assembly.left)...)
-}
-
-func (g *group) tellNews(to ...grid.SiteID) {
-	if g.assembly.encoded == nil {
-		return
-	}
-	news := g.news()
-	for _, site := range to {
-		if site != g.a.mesh.Self() {
-			g.a.sendQuietly(site, news)
-		}
-	}
-}
-
-// news says who acts, as far as is known here.
-func (g *group) news() protocol.StandbyNews {
-	leader, term := g.member.Leader()
-	news := protocol.StandbyNews{
-		Certificate: g.assembly.encoded, Term: term, Acting: g.siteOf(leader),
-	}
-	if leader == 0 || term == 0 {
-		news.Acting = ""
-	}
-	return news
-}
-
-// others are the sites of the other members.
-func (g *group) others() []grid.SiteID {
-	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
-		return s == g.a.mesh.Self()
-	})
 }

@@ -38,7 +38,7 @@ func newJobs(g *group) *jobs {
 	return j
 }
 
-// jobsOf is what this agent has of an owner's jobs, nil if it has no part in them.
+// jobsOf is this agent's part in an owner's jobs, nil if it has none.
 func (s *groups) jobsOf(owner grid.SiteID) *jobs {
 	if g := s.of(owner); g != nil {
 		j, _ := g.duty.(*jobs)

@@ -15,7 +15,7 @@ import (
 // The owner of a group of jobs is a site: its agent says who stands by, takes its user's commands,
 // and gets the lead back.
 
-// commandPatience is how long a command waits for who acts.
+// commandPatience bounds the time that a command waits for who acts.
 const commandPatience = 5 * time.Second
 
 // errNotActing answers a command that would have to wait for too long.

@@ -41,8 +41,8 @@ func (g *group) recover(without []grid.SiteID) error {
 	return g.renew(max(term, g.store.Incarnation()))
 }
 
-// renew makes the group anew, of this agent alone, with the facts that it has. Its terms begin above
-// that one.
+// renew makes the group anew, of this agent alone, with the facts that it has. Its terms begin
+// above that one.
 func (g *group) renew(term uint64) error {
 	var table step.Facts
 	facts, err := g.rescued()

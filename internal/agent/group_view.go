@@ -106,3 +106,10 @@ func (a *Agent) Replica(ctx context.Context, owner grid.SiteID) (applied uint64,
 	_ = g.ask(ctx, func() { applied, facts = g.member.Applied(), g.member.TableBytes() })
 	return applied, facts
 }
+
+// others are the sites of the other members.
+func (g *group) others() []grid.SiteID {
+	return slices.DeleteFunc(g.assembly.certificate.Sites(), func(s grid.SiteID) bool {
+		return s == g.a.mesh.Self()
+	})
+}

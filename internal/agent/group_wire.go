@@ -140,7 +140,7 @@ func (a *Agent) onNews(from grid.SiteID, encoded []byte, joins bool) {
 	}
 }
 
-// onCertificate heeds the owner's word on who belongs to the group. It joins says that it comes from
+// onCertificate heeds the owner's word on who belongs to the group; joins says that it comes from
 // the owner's agent, which takes part again.
 func (g *group) onCertificate(from grid.SiteID, c protocol.Certificate, joins bool) {
 	newer := c.Epoch > g.assembly.certificate.Epoch

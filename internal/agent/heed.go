@@ -127,7 +127,8 @@ func (a *Agent) deliver(from grid.SiteID, m protocol.Message) {
 }
 
 // take hands a message to the site's machine, or to the domain's controller if it is for that, as
-// one of the owner on whose behalf it is said, if its sender is heeded. A sender that is not is answered with the news, if there are any for it.
+// one of the owner on whose behalf it is said, if its sender is heeded. A sender that is not is
+// answered with the news, if there are any for it.
 func (h *heeding) take(
 	from grid.SiteID, m protocol.Message,
 ) (news *protocol.StandbyNews, err error) {

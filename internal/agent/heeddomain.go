@@ -10,12 +10,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// controllerAway is how long a controller that is not connected counts as one. Another member acts
+// For controllerAway a controller that is not connected still counts as one. Another member acts
 // within five seconds, and until then submitters are not to move by themselves what it would have
 // left where it is; without a controller they do.
 const controllerAway = 15 * time.Second
 
-// post is what the machines were told of the domain's controller.
+// post has what the machines were told of the domain's controller.
 type post struct {
 	now  step.Controller
 	gone time.Time // since when its site is not connected; zero: it is
@@ -98,7 +98,7 @@ func (h *heeding) controller() (now step.Controller, members []grid.SiteID, term
 	defer h.mu.Unlock()
 	domain := h.domain()
 	if members = h.register.Members(domain); len(members) < 2 {
-		members = nil // none, or the domain itself, which is what is not known
+		members = nil // an unknown group has its owner as its only member
 	}
 	return h.post.now, members, h.register.Term(domain)
 }
@@ -118,8 +118,8 @@ func (h *heeding) actedFor(site grid.SiteID) []grid.SiteID {
 	})
 }
 
-// aboutController takes a message between the controller and this site, and reports whether that
-// is all that is to be done with it.
+// aboutController takes a message between the controller and this site, and reports whether nothing
+// else is to be done with it.
 func (a *Agent) aboutController(from grid.SiteID, m protocol.Message) bool {
 	said := m
 	if on, is := m.(protocol.OnBehalf); is {

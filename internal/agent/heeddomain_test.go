@@ -22,19 +22,19 @@ func newRealm(t *testing.T) *circle {
 	return c
 }
 
-// acts is what a site says when it says that another, or it, is the controller.
+// acts says that a site is the controller.
 func acts(site grid.SiteID, term uint64, certificate []byte) protocol.StandbyNews {
 	return protocol.StandbyNews{Certificate: certificate, Term: term, Acting: site}
 }
 
-// ofController is what a site and a submitter are told by the controller.
+// ofController are messages of the controller, to a site and to a submitter.
 func ofController() (booked, remap protocol.Message) {
 	return protocol.Booked{Term: 5, Number: 1},
 		protocol.Remap{Term: 5, Number: 1, Site: "dead", Before: time.Hour}
 }
 
-// All machines hear of the controller from itself, and from nobody else. A site that poses as one is
-// not heeded, whatever it has.
+// All machines hear of the controller from itself, and from nobody else. A site that poses as one
+// is not heeded, whatever it has.
 func TestWhoIsHeededAsController(t *testing.T) {
 	c := newRealm(t)
 	domain, forger := c.owner.Site(), identity(t)
@@ -55,7 +55,8 @@ func TestWhoIsHeededAsController(t *testing.T) {
 	}{
 		"no member, with the certificate": {"x", acts("x", 9, group), "heed_no_group_member"},
 		"with one that it has forged": {
-			"x", acts("x", 9, certificate(t, c.owner, forger, 9, "x", "y")), "heed_forged_certificate",
+			"x", acts("x", 9, certificate(t, c.owner, forger, 9, "x", "y")),
+			"heed_forged_certificate",
 		},
 		"with one of its own": {
 			"x", acts("x", 9, certificate(t, forger, forger, 9, "x", "y")), "",

@@ -158,8 +158,8 @@ type standby struct {
 type Control struct {
 	Found       bool                    // the site with the domain's key makes that group
 	Accept      string                  // whether this site is a member if asked: domain or none
-	WeightMilli int64                   // by which a failed site's load counts more, thousandths (zeta)
-	Share       float64                 // of full load from which on the domain is busy, 0 to 1 (eta)
+	WeightMilli int64                   // of a failed site's load, thousandths (zeta)
+	Share       float64                 // of full load; above it the domain is busy (eta)
 	Slot        time.Duration           // in which load is looked at
 	AllNodes    bool                    // full load is that of all sites, the failed ones included
 	Fines       map[grid.SiteID]float64 // of submitters to whom a broken promise costs more

@@ -77,7 +77,7 @@ func controlSettings() []setting[Agent] {
 			func(a *Agent) *time.Duration { return &a.Control.Slot }, asSpan()),
 		key("controller.all-nodes", "full load is that of all sites, the failed ones included",
 			func(a *Agent) *bool { return &a.Control.AllNodes }, asBool()),
-		key("controller.fines", "SITE=NUMBER of submitters whose places are saved first, dearest first",
+		key("controller.fines", "SITE=NUMBER of submitters whose places are saved first",
 			func(a *Agent) *map[grid.SiteID]float64 { return &a.Control.Fines }, asFines()),
 	}
 }

@@ -254,7 +254,8 @@ func named(name string, err error) error {
 func (c Control) validateWeight() error {
 	const low, high = 1000, 1_000_000
 	if c.WeightMilli < low || c.WeightMilli > high {
-		return fmt.Errorf("controller.weight: want 1 to 1000, have %s", asMilli().show(c.WeightMilli))
+		return fmt.Errorf("controller.weight: want 1 to 1000, have %s",
+			asMilli().show(c.WeightMilli))
 	}
 	return nil
 }

@@ -237,8 +237,10 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 			GroupAnswer{"d", StandbyAnswer{Reason: "r"}},
 			GroupAnswer{StandbyAnswer: StandbyAnswer{Reason: "r"}},
 		},
-		"group answer text": {GroupAnswer{"d", StandbyAnswer{Reason: "r"}}, GroupAnswer{Owner: "d"}},
-		"ask facts":         {StandbyAsk{Epoch: 1}, StandbyAsk{Epoch: 1, Facts: -1}},
+		"group answer text": {
+			GroupAnswer{"d", StandbyAnswer{Reason: "r"}}, GroupAnswer{Owner: "d"},
+		},
+		"ask facts": {StandbyAsk{Epoch: 1}, StandbyAsk{Epoch: 1, Facts: -1}},
 		"accept": {
 			accept(func(*StandbyAnswer) {}), accept(func(m *StandbyAnswer) { m.Member = 0 }),
 		},

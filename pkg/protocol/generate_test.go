@@ -512,7 +512,9 @@ func messages() map[string]func(*rapid.T) Message {
 }
 
 func drawStandbyAnswer(t *rapid.T) StandbyAnswer {
-	m := StandbyAnswer{Epoch: rapid.Uint64().Draw(t, "epoch"), Accept: rapid.Bool().Draw(t, "accepts")}
+	m := StandbyAnswer{
+		Epoch: rapid.Uint64().Draw(t, "epoch"), Accept: rapid.Bool().Draw(t, "accepts"),
+	}
 	if m.Accept {
 		m.Member = drawMemberID(t)
 	} else {

@@ -120,7 +120,9 @@ func (m StandbyAnswer) Validate() error {
 }
 
 // Validate reports the first field that is out of its range.
-func (m GroupAsk) Validate() error { return firstError(m.Owner.Validate(), m.StandbyAsk.Validate()) }
+func (m GroupAsk) Validate() error {
+	return firstError(m.Owner.Validate(), m.StandbyAsk.Validate())
+}
 
 // Validate reports the first field that is out of its range.
 func (m GroupAnswer) Validate() error {

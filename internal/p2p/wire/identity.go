@@ -112,8 +112,8 @@ func PeerOf(site grid.SiteID) (peer.ID, error) {
 	return id, nil
 }
 
-// DomainSite is the name that a domain has where a site's name is asked for: that of a peer with its
-// key. The error says that the text is no key.
+// DomainSite is the name that a domain has where a site's name is asked for: that of a peer with
+// its key. The error says that the text is no key.
 func DomainSite(key grid.DomainKey) (grid.SiteID, error) {
 	raw, err := key.Bytes()
 	if err != nil {

@@ -17,12 +17,19 @@ func cores(n int) string {
 	return fmt.Sprintf("ceilings: {cpus: %d, memory: 1GiB, disk: 1GiB, gflops: %d}\n", n, 4*n)
 }
 
-// reserve makes reservations of one core that open at the same time.
+// reserve makes reservations of one core that open at the same time. Where little is free one may
+// be refused while offers are held for the one before.
 func (m *mesh) reserve(t *testing.T, n int, at time.Time) (ids []grid.JobID) {
 	t.Helper()
 	for range n {
-		ids = append(ids, fresh(t, m.submit(t, "reserve", "--parsable", "--at", stamp(at),
-			"--for", "15s", "--cpus", "1", "--memory", "16MiB")))
+		eventually(t, patience, "it is promised", func() bool {
+			said := m.submit(t, "reserve", "--parsable", "--at", stamp(at), "--for", "15s",
+				"--cpus", "1", "--memory", "16MiB")
+			if said.code == 0 {
+				ids = append(ids, fresh(t, said))
+			}
+			return said.code == 0
+		})
 	}
 	return ids
 }

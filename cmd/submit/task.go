@@ -29,6 +29,18 @@ func (a *app) showTask(ctx context.Context, id grid.TaskID, attempts bool) error
 
 // taskText is a sentence about a task where its phase does not say all, else empty.
 func (a *app) taskText(t view.TaskView) string {
+	text, doubt := a.taskState(t), t.Promise.Doubt()
+	if text == "" && doubt != "" {
+		text = fmt.Sprintf("%s %s%s", t.ID, phaseVerb(t.Phase), onSite(t))
+	}
+	if doubt != "" {
+		text += "; " + clean(doubt)
+	}
+	return text
+}
+
+// taskState is taskText without what is known against its promise.
+func (a *app) taskState(t view.TaskView) string {
 	if text := a.planText(t); text != "" {
 		return t.ID + " is " + text
 	}

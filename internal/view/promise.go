@@ -20,6 +20,14 @@ func (p *PromiseView) Kept() bool {
 	return p == nil || p.State != grid.PromiseLate.String() && p.State != grid.PromiseBroken.String()
 }
 
+// Doubt says why a promise that is open may not be kept; empty: nothing is known against it.
+func (p *PromiseView) Doubt() string {
+	if p == nil || p.State != grid.PromiseOpen.String() {
+		return ""
+	}
+	return p.Text
+}
+
 // Line is the promise in a few words, such as "late: ended 26s after its deadline"; empty where
 // there is none.
 func (p *PromiseView) Line() string {

@@ -56,6 +56,10 @@ func TestWhichPromisesAreKept(t *testing.T) {
 		if p.Kept() != want || p.Line() != state {
 			t.Errorf("%s: kept %t, in a line %q", state, p.Kept(), p.Line())
 		}
+		p.Text = "why"
+		if doubt := p.Doubt(); (doubt != "") != (state == "open") {
+			t.Errorf("%s: doubted because of %q", state, doubt)
+		}
 	}
 }
 

@@ -45,7 +45,9 @@ func New(cfg Config) *Machine {
 	m.moves = moves{
 		run: r, enquiries: m.enquiries, peers: m.peers, herald: m.herald, rights: m.rights,
 	}
-	m.remaps = remapping{run: r, jobs: m.jobs, peers: m.peers, said: make(map[grid.SiteID]time.Time)}
+	m.remaps = remapping{
+		run: r, jobs: m.jobs, peers: m.peers, said: make(map[grid.SiteID]time.Time),
+	}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m
 }

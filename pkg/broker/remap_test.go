@@ -248,8 +248,8 @@ func (r *rig) controlled(s source) {
 	}
 }
 
-// Whatever a controller says: no task is awarded while a lease of it lasts, and nothing else of what
-// the rig checks is broken.
+// Whatever a controller says: no task is awarded while a lease of it lasts, and nothing else is
+// broken that the rig checks.
 func TestAControllerMaySayAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, nil)

@@ -39,7 +39,7 @@ func (m *Machine) onBookings(from grid.SiteID, msg protocol.Bookings) {
 	m.out.Report(step.LevelDebug, eventBookings, step.Report{
 		Site: from, Value: float64(len(s.bookings)),
 	})
-	if !msg.More {
+	if !msg.More && slices.ContainsFunc(m.sites.all(), (*site).isImpaired) {
 		m.judgeSoon()
 	}
 }

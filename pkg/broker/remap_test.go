@@ -81,6 +81,12 @@ func TestWhatStayedGoesOnWhereItWas(t *testing.T) {
 	b.renew("a", id, 1)
 	b.pass(50 * time.Second)
 	b.wantPhase(id, 0, grid.PhaseStaging)
+	b.hear("c", remap()) // and once more
+	b.overLease()
+	b.wantPhase(id, 0, grid.PhaseStaging)
+	if s, _ := b.m.Job(id); s.Tasks[0].PromiseNote == "" {
+		t.Error("its owner is not told the second time")
+	}
 }
 
 // What is named leaves when its lease is over and not before, and the site that is named is asked

@@ -102,12 +102,13 @@ fuzz:
 	@tools/fuzz.sh $(FUZZTIME)
 
 fuzz-smoke:
-	@tools/fuzz.sh 5s
+	@tools/fuzz.sh 4s
 
-# The meshes of ./e2e keep real time: what only computes comes afterwards, without the packages'
-# other tests. Those of ./pkg/workload take larger samples with the tag.
+# The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
+# computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
+# samples with the tag.
 e2e: examples
-	@go test -tags=e2e -count=1 -timeout 20m ./e2e
+	@go test -tags=e2e -count=1 -parallel 3 -timeout 20m ./e2e
 	@go test -tags=e2e -count=1 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
 	@go test -tags=e2e -count=1 ./pkg/workload
 

@@ -48,7 +48,7 @@ func (m *mesh) wantSaving(t *testing.T, sites ...*site) {
 func TestACommandThatSavesNothingMoves(t *testing.T) {
 	needBubblewrap(t)
 	if _, err := exec.LookPath("runsc"); err != nil {
-		t.Skip("gVisor is not installed")
+		t.Skip("runsc is not installed, without which no site saves commands: see gvisor.dev")
 	}
 	m := newMesh(t, submitOnly, withCommands, withGVisor, withGVisor)
 	m.wantSaving(t, m.sites[2], m.sites[3])

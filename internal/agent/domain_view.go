@@ -15,7 +15,7 @@ import (
 func (a *Agent) Controller(ctx context.Context) (*view.Controller, error) {
 	owner := a.domainSite()
 	if owner == "" {
-		return nil, nil //nolint:nilnil // there can be none
+		return nil, nil //nolint:nilnil // such a domain has no controller
 	}
 	now, members, term := a.heeding.controller()
 	v := view.Controller{

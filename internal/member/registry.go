@@ -33,7 +33,8 @@ type Config struct {
 }
 
 // Registry holds the roster, the owner's own decisions and the invitations. It
-// is safe for concurrent use. Every answer is on disk before it is given.
+// is safe for concurrent use. Every answer is on disk before it is given. One subject,
+// however long: all that is decided under its two locks.
 type Registry struct {
 	cfg      Config
 	problems []string // constant after Open

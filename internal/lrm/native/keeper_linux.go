@@ -67,7 +67,7 @@ func newKeeper() (*keeper, error) {
 	if err = json.Unmarshal(text, &k.order); err != nil {
 		return nil, err
 	}
-	//nolint:gosec,noctx // the owner's
+	//nolint:gosec,noctx // the owner has installed it; all here ends with the keeper
 	version, err := exec.Command(k.order.Runsc, "--version").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask runsc for its version: %w", err)

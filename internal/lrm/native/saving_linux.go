@@ -31,7 +31,7 @@ func (k *keeper) save() error {
 		return nil
 	}
 	if err := k.control(k.run, "pause", gvisorName).Run(); err != nil {
-		return nil //nolint:nilerr // it ends
+		return nil //nolint:nilerr // what cannot be paused has ended, which live sees
 	}
 	seen, problem := k.look()
 	if problem == "" {
@@ -178,7 +178,7 @@ func (k *keeper) room(memory int64) error {
 		return err
 	}
 	// the image, and the state that it becomes a part of
-	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:unconvert // other types elsewhere
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:unconvert // Bsize is not always one
 	if free < memory+state {
 		return errors.New("the site's disk has no space for the command's state")
 	}

@@ -49,9 +49,10 @@ func declaredRooms() map[string]room {
 		"pkg/broker":  {level: 3, imports: "grid index avail fault protocol step"},
 		"pkg/standby": {level: 3, imports: "grid protocol step", tests: "workload"},
 		"pkg/domain":  {level: 3, imports: "grid protocol remap step"},
+		"pkg/border":  {level: 3, imports: "grid protocol step"},
 
 		"pkg/sim": {
-			level: 4, imports: "grid avail protocol workload plan step site broker domain",
+			level: 4, imports: "grid avail protocol workload plan step site broker domain border",
 		},
 		"pkg/sim/baseline": {level: 4, imports: "argument grid plan workload", tests: "plan/batch"},
 		"pkg/sim/failing":  {level: 4, imports: "argument avail ckpt fault grid workload"},

@@ -54,7 +54,14 @@ const (
 	ReasonCannotSave   Reason = 38 // its program has saved no state that it could go on from
 	ReasonNowhere      Reason = 39 // no other site offers
 	ReasonWhole        Reason = 40 // the site cannot save commands whole, see Saving.Whole
-	reasons                   = ReasonWhole
+	ReasonLinkClosed   Reason = 41 // no open link joins the two domains
+	ReasonPassedOn     Reason = 42 // it has crossed as many borders as it may, or goes in circles
+	ReasonStays        Reason = 43 // such work stays in its domain
+	ReasonUnreachable  Reason = 44 // the other domain cannot be reached now
+	ReasonTooMany      Reason = 45 // the border handles no more requests at a time
+	ReasonShare        Reason = 46 // the share that the link allows is used up
+	ReasonFull         Reason = 47 // no site of the domain has capacity for it
+	reasons                   = ReasonFull
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -79,6 +86,10 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"the checkpoint is damaged or cut short", "the checkpoint is of another task or program",
 	"the checkpoint is older than it is said to be", "the checkpoint could not be fetched",
 	"its program has saved no state", "no other site offers", "does not save commands",
+	"no open link joins the two domains",
+	"has crossed as many borders as it may", "such work stays in its own domain",
+	"that domain cannot be reached", "too many requests at the border",
+	"the share that the link allows is used up", "no site there has capacity",
 }
 
 // String is the reason in words a person understands.

@@ -340,6 +340,50 @@ func goldenMessages() map[string]Message {
 			},
 		},
 		"remapped": Remapped{Term: 3, Number: 9, Elsewhere: []grid.TaskID{at.Task}},
+		"borderquery": BorderQuery{
+			Passage: Passage{Request: 9, Path: []grid.SiteID{"12D3KooWa", "12D3KooWb"}, Hops: 1},
+			Job:     at.Task.Job, Seq: 3, Count: 2, TTL: time.Second,
+			Req: grid.Requirement{
+				Kind: grid.KindCommand, Need: grid.Resources{MilliCPUs: 1000}, Runtime: time.Minute,
+			},
+		},
+		"borderanswer": BorderAnswer{
+			Job: at.Task.Job, Seq: 3,
+			Offer: &grid.Offer{
+				ID: 4, Parts: grid.Parts{X: .5, Distance: .5}, Finish: time.Hour, Validity: time.Minute,
+				TasksNow: 7, CoreMFLOPS: 3,
+			},
+		},
+		"borderrefusal": BorderAnswer{
+			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonCPUs, Never: true},
+		},
+		"borderorder": BorderOrder{
+			Passage: Passage{Request: 10, Path: []grid.SiteID{"12D3KooWa"}}, Attempt: at, Here: true,
+			Spec: grid.Spec{
+				Name: "n", Kind: grid.KindCommand, Args: []string{"true"}, Runtime: time.Minute,
+				Need: grid.Resources{MilliCPUs: 1000},
+			},
+		},
+		"borderdeclined": BorderDeclined{
+			Attempts: []grid.AttemptID{at}, Refusal: grid.Refusal{Reason: grid.ReasonQuota},
+		},
+		"borderrenew": BorderRenew{Number: 5, Attempts: []grid.AttemptID{at}},
+		"borderlease": BorderLease{
+			Number: 5, Attempts: []grid.AttemptID{at}, Duration: time.Minute,
+		},
+		"borderstate": BorderState{
+			Attempt: at, Phase: grid.PhaseFrozen, Done: 1, Total: 2, Reason: grid.ReasonOwnerBusy,
+			StartedAgo: time.Second,
+		},
+		"borderend": BorderEnd{
+			Attempt: at, Exit: grid.Exit{Cause: grid.CauseExited, Code: 3, Wall: time.Second},
+			StartedAgo: time.Minute, EndedAgo: time.Second, UsedCoreMS: 2_000,
+		},
+		"borderfence": BorderFence{Below: []grid.AttemptID{at}},
+		"borderreceipt": BorderReceipt{
+			Attempt: at, Giver: "12D3KooWb", Taker: "12D3KooWa", UsedCoreMS: 2_000,
+			Signature: bytes.Repeat([]byte{6}, SignatureBytes),
+		},
 		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{

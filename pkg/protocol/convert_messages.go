@@ -167,7 +167,10 @@ func (r *reader) message(w *wirepb.Wire) Message {
 	if m := aboutStandbys(w); m != nil {
 		return m
 	}
-	return aboutDomain(w)
+	if m := aboutDomain(w); m != nil {
+		return m
+	}
+	return r.aboutBorder(w)
 }
 
 // call is the counterpart of setCall.

@@ -68,7 +68,7 @@ func appendMessage(buf []byte, m Message) ([]byte, error) {
 		body = on.Message
 	}
 	if !setCall(wire, body) && !setAttempt(wire, body) && !setMember(wire, body) &&
-		!setStandby(wire, body) && !setDomain(wire, body) {
+		!setStandby(wire, body) && !setDomain(wire, body) && !setBorder(wire, body) {
 		return nil, fmt.Errorf("%w: %T", ErrUnknownMessage, m)
 	}
 	if err := m.Validate(); err != nil {

@@ -503,6 +503,55 @@ func messages() map[string]func(*rapid.T) Message {
 				Term: number(t) | 1, Number: number(t) | 1, Again: rapid.Bool().Draw(t, "again"),
 			}
 		},
+		"borderquery": func(t *rapid.T) Message {
+			return BorderQuery{
+				Passage: drawPassage(t), Job: drawJob(t), Seq: drawSeq(t), Req: drawRequirement(t),
+				Count: rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "count"), TTL: drawTTL(t),
+			}
+		},
+		"borderanswer": drawBorderAnswer,
+		"borderorder": func(t *rapid.T) Message {
+			return BorderOrder{
+				Passage: drawPassage(t), Attempt: drawAttempt(t), Spec: drawSpec(t),
+				Here: rapid.Bool().Draw(t, "here"),
+			}
+		},
+		"borderdeclined": func(t *rapid.T) Message {
+			return BorderDeclined{Attempts: drawSome(t, drawAttempt), Refusal: drawRefusal(t)}
+		},
+		"borderrenew": func(t *rapid.T) Message {
+			return BorderRenew{Number: number(t) | 1, Attempts: drawSome(t, drawAttempt)}
+		},
+		"borderlease": func(t *rapid.T) Message {
+			return BorderLease{
+				Number: number(t) | 1, Attempts: drawSome(t, drawAttempt),
+				Duration: drawDur(t, 1, maxLease),
+			}
+		},
+		"borderstate": func(t *rapid.T) Message {
+			return BorderState{
+				Attempt: drawAttempt(t), Done: drawNat(t), Total: drawNat(t),
+				Phase: rapid.SampledFrom([]grid.Phase{
+					grid.PhaseStaging, grid.PhaseRunning, grid.PhaseFrozen,
+				}).Draw(t, "phase"),
+				Reason: grid.ReasonOwnerBusy, StartedAgo: drawDur(t, 0, maxAgo),
+			}
+		},
+		"borderend": func(t *rapid.T) Message {
+			return BorderEnd{
+				Attempt: drawAttempt(t), Exit: drawExit(t), StartedAgo: drawDur(t, 0, maxAgo),
+				EndedAgo: drawDur(t, 0, maxAgo), UsedCoreMS: drawNat(t),
+			}
+		},
+		"borderfence": func(t *rapid.T) Message {
+			return BorderFence{Below: drawSome(t, drawAttempt)}
+		},
+		"borderreceipt": func(t *rapid.T) Message {
+			return BorderReceipt{
+				Attempt: drawAttempt(t), Giver: drawSite(t), Taker: drawSite(t),
+				UsedCoreMS: drawNat(t), Signature: drawBytes(t, SignatureBytes),
+			}
+		},
 		"remapped": func(t *rapid.T) Message {
 			return Remapped{
 				Term: number(t) | 1, Number: number(t) | 1, Elsewhere: drawSome(t, drawTask),
@@ -519,6 +568,26 @@ func drawStandbyAnswer(t *rapid.T) StandbyAnswer {
 		m.Member = drawMemberID(t)
 	} else {
 		m.Reason = "no" + drawText(t)
+	}
+	return m
+}
+
+func drawPassage(t *rapid.T) Passage {
+	p := Passage{Request: rapid.Uint64Min(1).Draw(t, "request")}
+	for i := range rapid.IntRange(1, MaxHops).Draw(t, "domains") {
+		p.Path = append(p.Path, grid.SiteID(string(rune('a'+i))+string(drawSite(t))))
+	}
+	p.Hops = rapid.Uint32Range(0, uint32(MaxHops-len(p.Path))).Draw(t, "hops")
+	return p
+}
+
+func drawBorderAnswer(t *rapid.T) Message {
+	m := BorderAnswer{Job: drawJob(t), Seq: drawSeq(t)}
+	if rapid.Bool().Draw(t, "offers") {
+		offer := drawOffer(t)
+		m.Offer = &offer
+	} else {
+		m.Refusal = drawRefusal(t)
 	}
 	return m
 }

@@ -16,12 +16,14 @@
 //	certificate.go       who may act for an owner
 //	standby.go           what group members say to each other
 //	domain.go            what sites, submitters and a domain's controller say to each other
+//	border.go            what the gateways of two domains say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once
 //	encode.go            a message becomes bytes
 //	decode.go            bytes become a message, validated
 //	convert_messages.go  between Go's types and the wire's: the messages
+//	convert_border.go    those between gateways
 //	convert_saved.go     the same for those about checkpoints and moves
 //	convert_write.go     their parts, written
 //	convert_read.go      their parts, read

@@ -20,7 +20,8 @@ type encodedInput struct {
 
 type encodedReceipt struct {
 	From    grid.SiteID
-	Message []byte // as protocol.Encode writes it
+	To      grid.SiteID `json:",omitempty"`
+	Message []byte      // as protocol.Encode writes it
 }
 
 // inputTypes reads the body of each input by the name of its type.
@@ -64,6 +65,14 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Archived":            readInput[Archived],
 	"AvailabilityLearned": readInput[AvailabilityLearned],
 	"Controller":          readInput[Controller],
+	"NeighbourSeen":       readInput[NeighbourSeen],
+	"NeighbourGone":       readInput[NeighbourGone],
+	"BorderReceived":      readBorderReceipt,
+	"LinksChanged":        readInput[LinksChanged],
+	"Replied":             readInput[Replied],
+	"OrderNews":           readInput[OrderNews],
+	"Ceiling":             readInput[Ceiling],
+	"Signed":              readInput[Signed],
 }
 
 func readInput[T Input](body []byte) (Input, error) {
@@ -78,7 +87,36 @@ func readReceipt(body []byte) (Input, error) {
 		return nil, err
 	}
 	m, err := protocol.Decode(receipt.Message)
-	return MessageReceived{From: receipt.From, Message: m}, err
+	return MessageReceived{From: receipt.From, To: receipt.To, Message: m}, err
+}
+
+func readBorderReceipt(body []byte) (Input, error) {
+	var receipt encodedReceipt
+	if err := json.Unmarshal(body, &receipt); err != nil {
+		return nil, err
+	}
+	m, err := protocol.DecodeBorder(receipt.Message)
+	return BorderReceived{Domain: receipt.From, Message: m}, err
+}
+
+// received writes an input that brings a message; nil: it brings none.
+func received(in Input) (*encodedReceipt, error) {
+	var receipt encodedReceipt
+	var msg protocol.Message
+	switch in := in.(type) {
+	case MessageReceived:
+		receipt.From, receipt.To, msg = in.From, in.To, in.Message
+	case BorderReceived:
+		receipt.From, msg = in.Domain, in.Message
+	default:
+		return nil, nil //nolint:nilnil // no receipt and no error: the input is written as it is
+	}
+	raw, err := protocol.Encode(msg)
+	if err != nil {
+		return nil, fmt.Errorf("encode input from %s: %w", receipt.From, err)
+	}
+	receipt.Message = raw
+	return &receipt, nil
 }
 
 // EncodeInput writes an input for a journal: one JSON object with the name of
@@ -90,12 +128,12 @@ func EncodeInput(in Input) ([]byte, error) {
 		return nil, fmt.Errorf("encode input: %w: %T", ErrBadInput, in)
 	}
 	var value any = in
-	if m, ok := in.(MessageReceived); ok {
-		raw, err := protocol.Encode(m.Message)
-		if err != nil {
-			return nil, fmt.Errorf("encode input from %s: %w", m.From, err)
-		}
-		value = encodedReceipt{From: m.From, Message: raw}
+	receipt, err := received(in)
+	if err != nil {
+		return nil, err
+	}
+	if receipt != nil {
+		value = receipt
 	}
 	body, err := json.Marshal(value)
 	if err != nil {

@@ -46,7 +46,8 @@ func receipt(t *rapid.T) Input {
 		Task:  grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: rapid.Uint32().Draw(t, "index")},
 		Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
 	}
-	return MessageReceived{From: "12D3KooWx", Message: rapid.SampledFrom([]protocol.Message{
+	to := rapid.SampledFrom([]grid.SiteID{"", "12D3KooWneighbour"}).Draw(t, "to")
+	return MessageReceived{From: "12D3KooWx", To: to, Message: rapid.SampledFrom([]protocol.Message{
 		protocol.NeedRequirements{Job: at.Task.Job, Seq: 3},
 		protocol.Renew{Renewal: uint64(at.Token), Attempts: []grid.AttemptID{at}},
 		protocol.Lease{Renewal: 4, Attempts: []grid.AttemptID{at}, Duration: time.Second + 1},
@@ -54,6 +55,18 @@ func receipt(t *rapid.T) Input {
 			Attempts: []grid.AttemptID{at}, Refusal: grid.Refusal{Reason: grid.ReasonWorse},
 			Quote: &grid.Offer{ID: 1, Site: "s", Validity: 1, TasksNow: 1, Parts: grid.Parts{Y: math.Pi}},
 		},
+	}).Draw(t, "message")}
+}
+
+func borderReceipt(t *rapid.T) Input {
+	at := grid.AttemptID{
+		Task:  grid.TaskID{Job: "mfrggzdfmztwq2lk", Index: rapid.Uint32().Draw(t, "index")},
+		Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
+	}
+	return BorderReceived{Domain: "12D3KooWneighbour", Message: rapid.SampledFrom([]protocol.Message{
+		protocol.BorderRenew{Number: uint64(at.Token), Attempts: []grid.AttemptID{at}},
+		protocol.BorderFence{Below: []grid.AttemptID{at}},
+		protocol.BorderEnd{Attempt: at, Exit: grid.Exit{Cause: grid.CauseExited}, UsedCoreMS: 5},
 	}).Draw(t, "message")}
 }
 
@@ -69,6 +82,8 @@ func inputs() []func(*rapid.T) Input {
 		generated[ForgetJob], generated[Archived], generated[BansChanged], generated[SpaceChanged],
 		generated[AttemptsDied], generated[CanSave], generated[Saved], generated[Pulled],
 		generated[OwnerReturns], generated[MoveTasks], generated[Controller],
+		borderReceipt, generated[NeighbourSeen], generated[NeighbourGone], generated[LinksChanged],
+		generated[Replied], generated[OrderNews], generated[Ceiling], generated[Signed],
 	}
 }
 
@@ -113,7 +128,8 @@ func TestEveryInputComesBackAsItWas(t *testing.T) {
 			})
 		})
 	}
-	for _, name := range declared(t, "input.go", "input") {
+	for _, name := range append(declared(t, "input.go", "input"),
+		declared(t, "border.go", "input")...) {
 		if !seen[name] || inputTypes[name] == nil {
 			t.Errorf("input %s is not tested or not in the table", name)
 		}
@@ -217,6 +233,11 @@ func effects() []Effect {
 		Save{Attempt: at, Number: 4},
 		Pull{Attempt: at, From: "s", Work: "w", Checkpoint: grid.Checkpoint{Number: 4, CID: "c"}},
 		LetGo{Attempt: at, CIDs: []grid.CID{"c"}},
+		Order{Command: 5, Input: Ceiling{Job: at.Task.Job, Until: time.Unix(1_900_000_000, 0)}},
+		SendBorder{Domain: "b", Message: protocol.BorderFence{Below: []grid.AttemptID{at}}},
+		SendAs{As: "b", To: "s", Message: protocol.Cancel{Job: at.Task.Job}},
+		TellBorder{News: OrderNews{Job: at.Task.Job, Phase: grid.PhaseRunning}},
+		Sign{ID: at.String(), Text: []byte("text")},
 	}
 }
 
@@ -239,6 +260,13 @@ func TestEffectsReadLikeThis(t *testing.T) {
 		"", "", "", "",
 		`{"type":"Save","body":{"Attempt":{"Task":{"Job":"mfrggzdfmztwq2lk","Index":7},` +
 			`"Token":3},"Number":4}}`, "", "",
+		`{"type":"Order","message":"Ceiling","body":{"Command":5,"Input":` +
+			`{"Job":"mfrggzdfmztwq2lk","Until":"2030-03-17T17:46:40Z"}}}`,
+		`{"type":"SendBorder","message":"BorderFence","body":{"Domain":"b","Message":{"Below":` +
+			`[{"Task":{"Job":"mfrggzdfmztwq2lk","Index":7},"Token":3}]}}}`,
+		`{"type":"SendAs","message":"Cancel","body":{"As":"b","To":"s","Message":` +
+			`{"Job":"mfrggzdfmztwq2lk"}}}`,
+		"", "",
 	}
 	var seen []string
 	for i, e := range effects() {
@@ -247,7 +275,8 @@ func TestEffectsReadLikeThis(t *testing.T) {
 			t.Errorf("EncodeEffect(%T)\n got %s\nwant %s", e, got, want[i])
 		}
 	}
-	for _, name := range declared(t, "effect.go", "effect") {
+	for _, name := range append(declared(t, "effect.go", "effect"),
+		declared(t, "border.go", "effect")...) {
 		if !slices.Contains(seen, name) {
 			t.Errorf("effect %s is not tested", name)
 		}
@@ -294,7 +323,7 @@ func TestHashTellsEffectsApart(t *testing.T) {
 	}
 }
 
-const goldenHash = 0xba22bdee6096b836
+const goldenHash = 0x275d7ea2413b6621
 
 func FuzzDecodeInput(f *testing.F) {
 	for _, in := range []Input{

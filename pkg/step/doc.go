@@ -1,5 +1,5 @@
 // Package step is the contract between the machines that think (pkg/site,
-// pkg/broker, pkg/domain) and the drivers that touch the world (pkg/sim, internal/agent).
+// pkg/broker, pkg/domain, pkg/border) and the drivers that touch the world (pkg/sim, internal/agent).
 //
 // A machine is a deterministic state machine. Its driver owes it:
 //
@@ -33,6 +33,7 @@
 //	step.go    Machine: the contract
 //	input.go   what can happen to a machine
 //	effect.go  what a machine wants done
+//	border.go  both, of the border between two domains
 //	out.go     Out: the effects of a Step and the facts of all, collected
 //	bans.go    Bans: the banned sites
 //	facts.go   Facts: the table that survives

@@ -2,6 +2,7 @@ package step
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +38,16 @@ func messages() []protocol.Message {
 		protocol.Booked{},
 		protocol.Remap{},
 		protocol.Remapped{},
+		protocol.BorderQuery{},
+		protocol.BorderAnswer{},
+		protocol.BorderOrder{},
+		protocol.BorderDeclined{},
+		protocol.BorderRenew{},
+		protocol.BorderLease{},
+		protocol.BorderState{},
+		protocol.BorderEnd{},
+		protocol.BorderFence{},
+		protocol.BorderReceipt{},
 		protocol.Exited{},
 		protocol.ExitAck{},
 		protocol.Cancel{},
@@ -76,8 +87,8 @@ func TestHashKnowsAllFields(t *testing.T) {
 	for _, m := range messages() {
 		listed[typeName(m)] = true
 	}
-	for _, name := range append(declared(t, "../protocol/messages.go", "Validate"),
-		declared(t, "../protocol/promises.go", "Validate")...) {
+	for _, name := range slices.Concat(declared(t, "../protocol/messages.go", "Validate"),
+		declared(t, "../protocol/promises.go", "Validate"), []string{"BorderOrder"}) {
 		if !listed[name] {
 			t.Errorf("message %s is not tested", name)
 		}
@@ -139,6 +150,8 @@ func changeInterface(t *testing.T, v reflect.Value, name string, seen func(what 
 	switch v.Type() {
 	case reflect.TypeFor[protocol.Message](): // the messages' fields have a turn of their own
 		v.Set(reflect.ValueOf(protocol.Cancel{Job: "of another kind"}))
+	case reflect.TypeFor[Input]():
+		v.Set(reflect.ValueOf(CancelJob{Command: 5}))
 	case reflect.TypeFor[error]():
 		v.Set(reflect.ValueOf(ErrNotEnded))
 		seen(name + ", one error")

@@ -40,6 +40,9 @@ type Clock struct {
 type MessageReceived struct {
 	From    grid.SiteID
 	Message protocol.Message
+	// To is the neighbouring domain in whose name this site, its gateway, is to answer; empty: the
+	// message is for this site itself.
+	To grid.SiteID `json:",omitempty"`
 }
 
 // TimerFired says that the time of a timer has come.
@@ -58,6 +61,9 @@ type PeerSeen struct {
 	Line uint64 `json:",omitempty"`
 	// Owner names who owns the site, as it says itself; empty: it is its owner's only one.
 	Owner string `json:",omitempty"`
+	// Domain is the name of the neighbouring domain that the site stands for; empty: it is a member
+	// of this one. Neighbours are asked after the members.
+	Domain grid.DomainID `json:",omitempty"`
 }
 
 // PeerGone says that a peer's connection was lost.
@@ -280,6 +286,8 @@ type Submit struct {
 	// Done lists those of the jobs it comes after that the history has as done: the machine
 	// knows them no more.
 	Done []grid.JobID
+	// Ordered says for whom the job runs here; zero: for this site's own user.
+	Ordered Ordered `json:",omitzero"`
 }
 
 // MaxKey is the longest key of a Submit, in bytes.
@@ -289,6 +297,7 @@ const MaxKey = 64
 type Probe struct {
 	Command uint64
 	Job     grid.Job
+	Ordered Ordered `json:",omitzero"` // as in Submit
 }
 
 // CancelJob calls a job off.

@@ -22,6 +22,17 @@ func EncodeEffect(e Effect) string {
 		line.Message, line.Body = typeName(e.Message), e.Message
 	case Send:
 		line.Message = typeName(e.Message)
+	case SendBorder:
+		line.Message = typeName(e.Message)
+	case SendAs:
+		line.Message = typeName(e.Message)
+	case Order:
+		line.Message = typeName(e.Input)
+		if in, is := e.Input.(Ceiling); is {
+			in.Until = in.Until.UTC()
+			e.Input = in
+		}
+		line.Body = e
 	case SetTimer:
 		e.At = e.At.UTC()
 		line.Body = e

@@ -81,6 +81,16 @@ type Wire struct {
 	//	*Wire_Booked
 	//	*Wire_Remap
 	//	*Wire_Remapped
+	//	*Wire_BorderQuery
+	//	*Wire_BorderAnswer
+	//	*Wire_BorderOrder
+	//	*Wire_BorderDeclined
+	//	*Wire_BorderRenew
+	//	*Wire_BorderLease
+	//	*Wire_BorderState
+	//	*Wire_BorderEnd
+	//	*Wire_BorderFence
+	//	*Wire_BorderReceipt
 	Body isWire_Body `protobuf_oneof:"body"`
 	// What is said on behalf of an owner. A site that does not know the field takes the body for
 	// the sender's own word, which it is not to say, and refuses it.
@@ -529,6 +539,96 @@ func (x *Wire) GetRemapped() *Remapped {
 	return nil
 }
 
+func (x *Wire) GetBorderQuery() *BorderQuery {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderQuery); ok {
+			return x.BorderQuery
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderAnswer() *BorderAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderAnswer); ok {
+			return x.BorderAnswer
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderOrder() *BorderOrder {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderOrder); ok {
+			return x.BorderOrder
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderDeclined() *BorderDeclined {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderDeclined); ok {
+			return x.BorderDeclined
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderRenew() *BorderRenew {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderRenew); ok {
+			return x.BorderRenew
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderLease() *BorderLease {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderLease); ok {
+			return x.BorderLease
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderState() *BorderState {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderState); ok {
+			return x.BorderState
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderEnd() *BorderEnd {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderEnd); ok {
+			return x.BorderEnd
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderFence() *BorderFence {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderFence); ok {
+			return x.BorderFence
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetBorderReceipt() *BorderReceipt {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_BorderReceipt); ok {
+			return x.BorderReceipt
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBehalf() *Behalf {
 	if x != nil {
 		return x.Behalf
@@ -716,6 +816,46 @@ type Wire_Remapped struct {
 	Remapped *Remapped `protobuf:"bytes,73,opt,name=remapped,proto3,oneof"`
 }
 
+type Wire_BorderQuery struct {
+	BorderQuery *BorderQuery `protobuf:"bytes,80,opt,name=border_query,json=borderQuery,proto3,oneof"`
+}
+
+type Wire_BorderAnswer struct {
+	BorderAnswer *BorderAnswer `protobuf:"bytes,81,opt,name=border_answer,json=borderAnswer,proto3,oneof"`
+}
+
+type Wire_BorderOrder struct {
+	BorderOrder *BorderOrder `protobuf:"bytes,82,opt,name=border_order,json=borderOrder,proto3,oneof"`
+}
+
+type Wire_BorderDeclined struct {
+	BorderDeclined *BorderDeclined `protobuf:"bytes,83,opt,name=border_declined,json=borderDeclined,proto3,oneof"`
+}
+
+type Wire_BorderRenew struct {
+	BorderRenew *BorderRenew `protobuf:"bytes,84,opt,name=border_renew,json=borderRenew,proto3,oneof"`
+}
+
+type Wire_BorderLease struct {
+	BorderLease *BorderLease `protobuf:"bytes,85,opt,name=border_lease,json=borderLease,proto3,oneof"`
+}
+
+type Wire_BorderState struct {
+	BorderState *BorderState `protobuf:"bytes,86,opt,name=border_state,json=borderState,proto3,oneof"`
+}
+
+type Wire_BorderEnd struct {
+	BorderEnd *BorderEnd `protobuf:"bytes,87,opt,name=border_end,json=borderEnd,proto3,oneof"`
+}
+
+type Wire_BorderFence struct {
+	BorderFence *BorderFence `protobuf:"bytes,88,opt,name=border_fence,json=borderFence,proto3,oneof"`
+}
+
+type Wire_BorderReceipt struct {
+	BorderReceipt *BorderReceipt `protobuf:"bytes,89,opt,name=border_receipt,json=borderReceipt,proto3,oneof"`
+}
+
 func (*Wire_Hello) isWire_Body() {}
 
 func (*Wire_Announce) isWire_Body() {}
@@ -803,6 +943,26 @@ func (*Wire_Booked) isWire_Body() {}
 func (*Wire_Remap) isWire_Body() {}
 
 func (*Wire_Remapped) isWire_Body() {}
+
+func (*Wire_BorderQuery) isWire_Body() {}
+
+func (*Wire_BorderAnswer) isWire_Body() {}
+
+func (*Wire_BorderOrder) isWire_Body() {}
+
+func (*Wire_BorderDeclined) isWire_Body() {}
+
+func (*Wire_BorderRenew) isWire_Body() {}
+
+func (*Wire_BorderLease) isWire_Body() {}
+
+func (*Wire_BorderState) isWire_Body() {}
+
+func (*Wire_BorderEnd) isWire_Body() {}
+
+func (*Wire_BorderFence) isWire_Body() {}
+
+func (*Wire_BorderReceipt) isWire_Body() {}
 
 // Envelope is what gossip carries. The signature is over the bytes of signed
 // as they are.
@@ -6469,11 +6629,739 @@ func (x *Remapped) GetElsewhere() []*RemapMove {
 	return nil
 }
 
+// Passage is how a request came: the domains that have passed it on, the first one its own.
+type Passage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Path          []string               `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`
+	Hops          uint32                 `protobuf:"varint,3,opt,name=hops,proto3" json:"hops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Passage) Reset() {
+	*x = Passage{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Passage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Passage) ProtoMessage() {}
+
+func (x *Passage) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Passage.ProtoReflect.Descriptor instead.
+func (*Passage) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *Passage) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Passage) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Passage) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
+}
+
+type BorderQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Passage       *Passage               `protobuf:"bytes,1,opt,name=passage,proto3" json:"passage,omitempty"`
+	Job           string                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Seq           uint32                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	Req           *Requirement           `protobuf:"bytes,4,opt,name=req,proto3" json:"req,omitempty"`
+	Count         uint32                 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	TtlNs         int64                  `protobuf:"varint,6,opt,name=ttl_ns,json=ttlNs,proto3" json:"ttl_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderQuery) Reset() {
+	*x = BorderQuery{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderQuery) ProtoMessage() {}
+
+func (x *BorderQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
+func (*BorderQuery) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *BorderQuery) GetPassage() *Passage {
+	if x != nil {
+		return x.Passage
+	}
+	return nil
+}
+
+func (x *BorderQuery) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *BorderQuery) GetSeq() uint32 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *BorderQuery) GetReq() *Requirement {
+	if x != nil {
+		return x.Req
+	}
+	return nil
+}
+
+func (x *BorderQuery) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *BorderQuery) GetTtlNs() int64 {
+	if x != nil {
+		return x.TtlNs
+	}
+	return 0
+}
+
+type BorderAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Seq           uint32                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Offer         *Offer                 `protobuf:"bytes,3,opt,name=offer,proto3" json:"offer,omitempty"` // missing: the refusal says why
+	Refusal       *Refusal               `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderAnswer) Reset() {
+	*x = BorderAnswer{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderAnswer) ProtoMessage() {}
+
+func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
+func (*BorderAnswer) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *BorderAnswer) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *BorderAnswer) GetSeq() uint32 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *BorderAnswer) GetOffer() *Offer {
+	if x != nil {
+		return x.Offer
+	}
+	return nil
+}
+
+func (x *BorderAnswer) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+type BorderOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Passage       *Passage               `protobuf:"bytes,1,opt,name=passage,proto3" json:"passage,omitempty"`
+	Attempt       *Attempt               `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Spec          *Spec                  `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	Here          bool                   `protobuf:"varint,4,opt,name=here,proto3" json:"here,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderOrder) Reset() {
+	*x = BorderOrder{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderOrder) ProtoMessage() {}
+
+func (x *BorderOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
+func (*BorderOrder) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *BorderOrder) GetPassage() *Passage {
+	if x != nil {
+		return x.Passage
+	}
+	return nil
+}
+
+func (x *BorderOrder) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *BorderOrder) GetSpec() *Spec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *BorderOrder) GetHere() bool {
+	if x != nil {
+		return x.Here
+	}
+	return false
+}
+
+type BorderDeclined struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempts      []*Attempt             `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	Refusal       *Refusal               `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderDeclined) Reset() {
+	*x = BorderDeclined{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderDeclined) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderDeclined) ProtoMessage() {}
+
+func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
+func (*BorderDeclined) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *BorderDeclined) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *BorderDeclined) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+type BorderRenew struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Attempts      []*Attempt             `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderRenew) Reset() {
+	*x = BorderRenew{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderRenew) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderRenew) ProtoMessage() {}
+
+func (x *BorderRenew) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
+func (*BorderRenew) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *BorderRenew) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *BorderRenew) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+type BorderLease struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Attempts      []*Attempt             `protobuf:"bytes,2,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	DurationNs    int64                  `protobuf:"varint,3,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderLease) Reset() {
+	*x = BorderLease{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderLease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderLease) ProtoMessage() {}
+
+func (x *BorderLease) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
+func (*BorderLease) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *BorderLease) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *BorderLease) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *BorderLease) GetDurationNs() int64 {
+	if x != nil {
+		return x.DurationNs
+	}
+	return 0
+}
+
+type BorderState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Phase         uint32                 `protobuf:"varint,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	Done          int64                  `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
+	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	Reason        uint32                 `protobuf:"varint,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	StartedAgoNs  int64                  `protobuf:"varint,6,opt,name=started_ago_ns,json=startedAgoNs,proto3" json:"started_ago_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderState) Reset() {
+	*x = BorderState{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderState) ProtoMessage() {}
+
+func (x *BorderState) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
+func (*BorderState) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+}
+
+func (x *BorderState) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *BorderState) GetPhase() uint32 {
+	if x != nil {
+		return x.Phase
+	}
+	return 0
+}
+
+func (x *BorderState) GetDone() int64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *BorderState) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *BorderState) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *BorderState) GetStartedAgoNs() int64 {
+	if x != nil {
+		return x.StartedAgoNs
+	}
+	return 0
+}
+
+type BorderEnd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Exit          *Exit                  `protobuf:"bytes,2,opt,name=exit,proto3" json:"exit,omitempty"`
+	StartedAgoNs  int64                  `protobuf:"varint,3,opt,name=started_ago_ns,json=startedAgoNs,proto3" json:"started_ago_ns,omitempty"`
+	EndedAgoNs    int64                  `protobuf:"varint,4,opt,name=ended_ago_ns,json=endedAgoNs,proto3" json:"ended_ago_ns,omitempty"`
+	UsedCoreMs    int64                  `protobuf:"varint,5,opt,name=used_core_ms,json=usedCoreMs,proto3" json:"used_core_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderEnd) Reset() {
+	*x = BorderEnd{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderEnd) ProtoMessage() {}
+
+func (x *BorderEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
+func (*BorderEnd) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *BorderEnd) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *BorderEnd) GetExit() *Exit {
+	if x != nil {
+		return x.Exit
+	}
+	return nil
+}
+
+func (x *BorderEnd) GetStartedAgoNs() int64 {
+	if x != nil {
+		return x.StartedAgoNs
+	}
+	return 0
+}
+
+func (x *BorderEnd) GetEndedAgoNs() int64 {
+	if x != nil {
+		return x.EndedAgoNs
+	}
+	return 0
+}
+
+func (x *BorderEnd) GetUsedCoreMs() int64 {
+	if x != nil {
+		return x.UsedCoreMs
+	}
+	return 0
+}
+
+type BorderFence struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Below         []*Attempt             `protobuf:"bytes,1,rep,name=below,proto3" json:"below,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderFence) Reset() {
+	*x = BorderFence{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderFence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderFence) ProtoMessage() {}
+
+func (x *BorderFence) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
+func (*BorderFence) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *BorderFence) GetBelow() []*Attempt {
+	if x != nil {
+		return x.Below
+	}
+	return nil
+}
+
+// BorderReceipt is signed by the key of the domain that has taken, over "mrs receipt 1", a zero
+// byte, and the texts of both domains and the attempt, each behind its length, and the number,
+// eight bytes each, big endian.
+type BorderReceipt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Giver         string                 `protobuf:"bytes,2,opt,name=giver,proto3" json:"giver,omitempty"`
+	Taker         string                 `protobuf:"bytes,3,opt,name=taker,proto3" json:"taker,omitempty"`
+	UsedCoreMs    int64                  `protobuf:"varint,4,opt,name=used_core_ms,json=usedCoreMs,proto3" json:"used_core_ms,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BorderReceipt) Reset() {
+	*x = BorderReceipt{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BorderReceipt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BorderReceipt) ProtoMessage() {}
+
+func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
+func (*BorderReceipt) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *BorderReceipt) GetAttempt() *Attempt {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *BorderReceipt) GetGiver() string {
+	if x != nil {
+		return x.Giver
+	}
+	return ""
+}
+
+func (x *BorderReceipt) GetTaker() string {
+	if x != nil {
+		return x.Taker
+	}
+	return ""
+}
+
+func (x *BorderReceipt) GetUsedCoreMs() int64 {
+	if x != nil {
+		return x.UsedCoreMs
+	}
+	return 0
+}
+
+func (x *BorderReceipt) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xae\x12\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xb0\x17\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -6525,7 +7413,18 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bbookings\x18F \x01(\v2\x15.mrs.wire.v1.BookingsH\x00R\bbookings\x12-\n" +
 	"\x06booked\x18G \x01(\v2\x13.mrs.wire.v1.BookedH\x00R\x06booked\x12*\n" +
 	"\x05remap\x18H \x01(\v2\x12.mrs.wire.v1.RemapH\x00R\x05remap\x123\n" +
-	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x12+\n" +
+	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x12=\n" +
+	"\fborder_query\x18P \x01(\v2\x18.mrs.wire.v1.BorderQueryH\x00R\vborderQuery\x12@\n" +
+	"\rborder_answer\x18Q \x01(\v2\x19.mrs.wire.v1.BorderAnswerH\x00R\fborderAnswer\x12=\n" +
+	"\fborder_order\x18R \x01(\v2\x18.mrs.wire.v1.BorderOrderH\x00R\vborderOrder\x12F\n" +
+	"\x0fborder_declined\x18S \x01(\v2\x1b.mrs.wire.v1.BorderDeclinedH\x00R\x0eborderDeclined\x12=\n" +
+	"\fborder_renew\x18T \x01(\v2\x18.mrs.wire.v1.BorderRenewH\x00R\vborderRenew\x12=\n" +
+	"\fborder_lease\x18U \x01(\v2\x18.mrs.wire.v1.BorderLeaseH\x00R\vborderLease\x12=\n" +
+	"\fborder_state\x18V \x01(\v2\x18.mrs.wire.v1.BorderStateH\x00R\vborderState\x127\n" +
+	"\n" +
+	"border_end\x18W \x01(\v2\x16.mrs.wire.v1.BorderEndH\x00R\tborderEnd\x12=\n" +
+	"\fborder_fence\x18X \x01(\v2\x18.mrs.wire.v1.BorderFenceH\x00R\vborderFence\x12C\n" +
+	"\x0eborder_receipt\x18Y \x01(\v2\x1a.mrs.wire.v1.BorderReceiptH\x00R\rborderReceipt\x12+\n" +
 	"\x06behalf\x18d \x01(\v2\x13.mrs.wire.v1.BehalfR\x06behalfB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
@@ -7001,7 +7900,63 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bRemapped\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
-	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhereB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"K\n" +
+	"\aPassage\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
+	"\x04path\x18\x02 \x03(\tR\x04path\x12\x12\n" +
+	"\x04hops\x18\x03 \x01(\rR\x04hops\"\xba\x01\n" +
+	"\vBorderQuery\x12.\n" +
+	"\apassage\x18\x01 \x01(\v2\x14.mrs.wire.v1.PassageR\apassage\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\tR\x03job\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\rR\x03seq\x12*\n" +
+	"\x03req\x18\x04 \x01(\v2\x18.mrs.wire.v1.RequirementR\x03req\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\x12\x15\n" +
+	"\x06ttl_ns\x18\x06 \x01(\x03R\x05ttlNs\"\x8c\x01\n" +
+	"\fBorderAnswer\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\rR\x03seq\x12(\n" +
+	"\x05offer\x18\x03 \x01(\v2\x12.mrs.wire.v1.OfferR\x05offer\x12.\n" +
+	"\arefusal\x18\x04 \x01(\v2\x14.mrs.wire.v1.RefusalR\arefusal\"\xa8\x01\n" +
+	"\vBorderOrder\x12.\n" +
+	"\apassage\x18\x01 \x01(\v2\x14.mrs.wire.v1.PassageR\apassage\x12.\n" +
+	"\aattempt\x18\x02 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
+	"\x04spec\x18\x03 \x01(\v2\x11.mrs.wire.v1.SpecR\x04spec\x12\x12\n" +
+	"\x04here\x18\x04 \x01(\bR\x04here\"r\n" +
+	"\x0eBorderDeclined\x120\n" +
+	"\battempts\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\x12.\n" +
+	"\arefusal\x18\x02 \x01(\v2\x14.mrs.wire.v1.RefusalR\arefusal\"W\n" +
+	"\vBorderRenew\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x120\n" +
+	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\"x\n" +
+	"\vBorderLease\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x120\n" +
+	"\battempts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AttemptR\battempts\x12\x1f\n" +
+	"\vduration_ns\x18\x03 \x01(\x03R\n" +
+	"durationNs\"\xbb\x01\n" +
+	"\vBorderState\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\rR\x05phase\x12\x12\n" +
+	"\x04done\x18\x03 \x01(\x03R\x04done\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\x03R\x05total\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\rR\x06reason\x12$\n" +
+	"\x0estarted_ago_ns\x18\x06 \x01(\x03R\fstartedAgoNs\"\xcc\x01\n" +
+	"\tBorderEnd\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12%\n" +
+	"\x04exit\x18\x02 \x01(\v2\x11.mrs.wire.v1.ExitR\x04exit\x12$\n" +
+	"\x0estarted_ago_ns\x18\x03 \x01(\x03R\fstartedAgoNs\x12 \n" +
+	"\fended_ago_ns\x18\x04 \x01(\x03R\n" +
+	"endedAgoNs\x12 \n" +
+	"\fused_core_ms\x18\x05 \x01(\x03R\n" +
+	"usedCoreMs\"9\n" +
+	"\vBorderFence\x12*\n" +
+	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\xab\x01\n" +
+	"\rBorderReceipt\x12.\n" +
+	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
+	"\x05giver\x18\x02 \x01(\tR\x05giver\x12\x14\n" +
+	"\x05taker\x18\x03 \x01(\tR\x05taker\x12 \n" +
+	"\fused_core_ms\x18\x04 \x01(\x03R\n" +
+	"usedCoreMs\x12\x1c\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignatureB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -7016,7 +7971,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -7098,6 +8053,17 @@ var (
 		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
 		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
 		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
+		(*Passage)(nil),           // 80: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 81: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 82: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 83: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 84: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 85: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 86: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 87: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 88: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 89: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 90: mrs.wire.v1.BorderReceipt
 	}
 )
 
@@ -7146,79 +8112,105 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
 	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
 	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	61,  // 44: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,   // 45: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,   // 46: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,   // 47: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,   // 48: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,   // 49: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 50: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 51: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 52: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 53: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 54: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 55: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 56: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 57: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 58: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 59: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 60: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 61: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 62: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 63: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 64: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 65: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 66: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 67: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 68: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 69: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 70: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 71: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 72: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 73: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 74: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 75: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 76: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 77: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 78: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 79: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 80: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 81: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 82: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 83: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 84: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 85: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 86: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 87: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 88: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 89: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 90: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 91: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 92: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 93: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 94: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 95: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 96: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 97: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 98: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 99: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 100: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 101: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	66,  // 102: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 103: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 104: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 105: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	75,  // 106: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 107: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 108: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 109: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	78,  // 110: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	78,  // 111: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	81,  // 44: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	82,  // 45: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	83,  // 46: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	84,  // 47: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	85,  // 48: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	86,  // 49: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	87,  // 50: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	88,  // 51: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	89,  // 52: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	90,  // 53: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	61,  // 54: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 55: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 56: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 57: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 58: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 59: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 60: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 61: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 62: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 63: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 64: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 65: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 66: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 67: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 68: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 69: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 70: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 71: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 72: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 73: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 74: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 75: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 76: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 77: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 78: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 79: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 80: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 81: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 82: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 83: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 84: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 85: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 86: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 87: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 88: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 89: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 90: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 91: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 92: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 93: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 94: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 95: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 96: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 98: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 99: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 100: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 101: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 102: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 103: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 104: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 105: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 106: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 107: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 108: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 109: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 110: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 111: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 112: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 113: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 114: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 115: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 116: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 117: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 118: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 119: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 120: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 121: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	80,  // 122: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 123: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	18,  // 124: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 125: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	80,  // 126: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	20,  // 127: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	14,  // 128: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	20,  // 129: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 130: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	20,  // 131: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 132: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 133: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 134: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 135: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 136: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 137: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	138, // [138:138] is the sub-list for method output_type
+	138, // [138:138] is the sub-list for method input_type
+	138, // [138:138] is the sub-list for extension type_name
+	138, // [138:138] is the sub-list for extension extendee
+	0,   // [0:138] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -7271,6 +8263,16 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Booked)(nil),
 		(*Wire_Remap)(nil),
 		(*Wire_Remapped)(nil),
+		(*Wire_BorderQuery)(nil),
+		(*Wire_BorderAnswer)(nil),
+		(*Wire_BorderOrder)(nil),
+		(*Wire_BorderDeclined)(nil),
+		(*Wire_BorderRenew)(nil),
+		(*Wire_BorderLease)(nil),
+		(*Wire_BorderState)(nil),
+		(*Wire_BorderEnd)(nil),
+		(*Wire_BorderFence)(nil),
+		(*Wire_BorderReceipt)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
@@ -7283,7 +8285,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   80,
+			NumMessages:   91,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

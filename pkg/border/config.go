@@ -1,0 +1,71 @@
+package border
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// Config holds what a gateway's machine is told when it is made. Start from Default.
+type Config struct {
+	Here   grid.SiteID // the site that it runs at, required
+	Domain grid.SiteID // the site that this domain is taken for elsewhere, required
+	Name   grid.DomainID
+
+	MaxHops uint32 // how many borders a request that is made here may cross, 1 to protocol.MaxHops
+
+	// Again is the time after which what was not answered is said again.
+	Again time.Duration
+	// Renew is the time between two requests for an attempt's lease while it has none; with one it
+	// is a third of the lease.
+	Renew time.Duration
+	// Credit is what a neighbour may owe, in core-seconds given and not given back, before it is
+	// served after those that owe less.
+	Credit float64
+
+	MaxQueries int // under way at a time, in each direction
+	MaxOrders  int // under way at a time, in each direction
+
+	Reports step.Level `json:",omitempty"` // what is below that level is not reported
+
+	// NoRequestIDs, NoHops and NoCeiling take a safeguard away; tests show that its loss is noticed.
+	NoRequestIDs, NoHops, NoCeiling bool `json:",omitempty"`
+}
+
+// Default has one border to cross and an hour of a core on credit.
+func Default(here, domain grid.SiteID, name grid.DomainID) Config {
+	return Config{
+		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
+		Renew: 2 * time.Second, Credit: 3600, MaxQueries: 64, MaxOrders: 1024,
+	}
+}
+
+// Validate reports the first field that is out of its range.
+func (c Config) Validate() error {
+	switch {
+	case c.MaxHops < 1 || c.MaxHops > protocol.MaxHops:
+		return invalidf("hops: want 1 to %d, have %d", protocol.MaxHops, c.MaxHops)
+	case c.Again <= 0 || c.Renew <= 0:
+		return invalidf("again, renew: want more than 0, have %s and %s", c.Again, c.Renew)
+	case !(c.Credit >= 0 && c.Credit <= maxCredit):
+		return invalidf("credit: want 0 to %v core-seconds, have %v", maxCredit, c.Credit)
+	case c.MaxQueries < 1 || c.MaxOrders < 1:
+		return invalidf("queries, orders: want at least 1, have %d and %d", c.MaxQueries, c.MaxOrders)
+	}
+	if err := c.Here.Validate(); err != nil {
+		return err
+	}
+	if err := c.Domain.Validate(); err != nil {
+		return err
+	}
+	return c.Name.Validate()
+}
+
+const maxCredit = 1e12
+
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: border: %s", grid.ErrInvalid, fmt.Sprintf(format, args...))
+}

@@ -17,11 +17,12 @@ type Config struct {
 
 	MaxHops uint32 // how many borders a request that is made here may cross, 1 to protocol.MaxHops
 
-	// Again is the time after which what was not answered is said again.
+	// Again is the time after which messages are repeated that were not answered.
 	Again time.Duration
 	// Renew is the time between two requests for an attempt's lease while it has none; with one it
 	// is a third of the lease.
 	Renew time.Duration
+	TTL   time.Duration // how long the broker awaits offers for an order
 	// Credit is what a neighbour may owe, in core-seconds given and not given back, before it is
 	// served after those that owe less.
 	Credit float64
@@ -39,7 +40,7 @@ type Config struct {
 func Default(here, domain grid.SiteID, name grid.DomainID) Config {
 	return Config{
 		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
-		Renew: 2 * time.Second, Credit: 3600, MaxQueries: 64, MaxOrders: 1024,
+		Renew: 2 * time.Second, TTL: 2 * time.Second, Credit: 3600, MaxQueries: 64, MaxOrders: 1024,
 	}
 }
 
@@ -50,6 +51,8 @@ func (c Config) Validate() error {
 		return invalidf("hops: want 1 to %d, have %d", protocol.MaxHops, c.MaxHops)
 	case c.Again <= 0 || c.Renew <= 0:
 		return invalidf("again, renew: want more than 0, have %s and %s", c.Again, c.Renew)
+	case c.TTL < grid.MinTTL || c.TTL > grid.MaxTTL:
+		return invalidf("ttl: want %s to %s, have %s", grid.MinTTL, grid.MaxTTL, c.TTL)
 	case !(c.Credit >= 0 && c.Credit <= maxCredit):
 		return invalidf("credit: want 0 to %v core-seconds, have %v", maxCredit, c.Credit)
 	case c.MaxQueries < 1 || c.MaxOrders < 1:

@@ -16,11 +16,19 @@
 // What is facts: orders that the neighbour has taken and those taken of it, until each is receipted,
 // and the favours that the receipts have added up to. Queries are not: they are asked again.
 //
-//	config.go   what a gateway is told once, limits
-//	events.go   every event that a Report can carry
-//	facts.go    what survives a restart
-//	machine.go  the state, and the one list of inputs, messages and timers
-//	view.go     read-only access for people
+//	config.go       what a gateway is told once, limits
+//	events.go       every event that a Report can carry
+//	machine.go      the state, and the one list of inputs, messages and timers
+//	link.go         links, their terms, who is there, favours
+//	outer_ask.go    taking: what a neighbour offers
+//	outer_order.go  ... tasks ordered of it, until it has taken them
+//	outer_end.go    ... leases lent on, ends, receipts
+//	inner_query.go  giving: what a neighbour asks, and whether the link's terms allow it
+//	inner_order.go  ... its orders, as jobs of this site's broker
+//	inner_lease.go  ... the ceilings of their leases, ends, receipts
+//	facts.go        what survives a restart
+//	check.go        the invariants
+//	view.go         read-only access for people
 //
 // What is bounded: queries and orders under way, of all neighbours and of each. What comes beyond is
 // refused, with the reason.

@@ -12,9 +12,10 @@ type LinkState struct {
 	Link      step.Link
 	Connected bool      // the neighbour's gateway is
 	Since     time.Time // it is connected, or was last; zero: never in this run
-	// Given and Taken are core-seconds by receipt: what that domain has used here, and this one there.
+	// Given and Taken are core-seconds by receipt: what that domain has used here, and this one
+	// there.
 	Given, Taken float64
-	GivesLast    bool // it owes more than its credit: others are served first
+	Owes         bool // more than its credit: others are served first
 	Here         int  // its orders that are under way here
 	There        int  // orders of this domain under way there
 }
@@ -27,13 +28,44 @@ type OrderState struct {
 	Submitter grid.SiteID    // there: whose job it is; empty: it is the neighbour's
 	Job       grid.JobID     // here: as which job it runs; empty: it does not yet
 	Phase     grid.Phase
-	Cores     int64     // thousandths
-	Until     time.Time // the lease that it has; zero: none
+	MilliCPUs int64     // thousandths of a core
+	Until     time.Time // the end of its lease; zero: it has none
 }
 
 // Links shows all links, ascending by domain.
-func (m *Machine) Links() []LinkState { return nil }
+func (m *Machine) Links() []LinkState {
+	var all []LinkState
+	for _, l := range m.near.sorted() {
+		f := m.near.favours[l.terms.Domain]
+		all = append(all, LinkState{
+			Link: l.terms, Connected: l.connected, Since: l.since,
+			Given: float64(f.Given) / 1000, Taken: float64(f.Taken) / 1000,
+			Owes: m.owes(l.terms.Domain), Here: len(m.guestsOf(l.terms.Domain)),
+			There: len(m.errandsOf(l.terms.Domain)),
+		})
+	}
+	return all
+}
 
-// Orders shows what is under way: what neighbours run for this domain, then what runs here for them,
-// each ascending by attempt.
-func (m *Machine) Orders() (there, here []OrderState) { return nil, nil }
+// Orders shows what is under way: what neighbours run for this domain, then what this one runs for
+// them, each ascending by attempt.
+func (m *Machine) Orders() (there, here []OrderState) {
+	for _, e := range m.errandsWhere(func(*errand) bool { return true }) {
+		there = append(there, OrderState{
+			Domain: e.domain, Attempt: e.attempt, Name: e.spec.Name, Submitter: e.submitter,
+			Phase: e.phase, MilliCPUs: e.spec.Need.MilliCPUs, Until: e.until,
+		})
+	}
+	for _, g := range m.guestsWhere(func(*guest) bool { return true }) {
+		s := OrderState{
+			Domain: g.domain, Attempt: g.attempt, Name: g.spec.Name, Job: g.job,
+			Phase: max(g.news.Phase, grid.PhaseWaiting), MilliCPUs: g.spec.Need.MilliCPUs,
+			Until: g.until,
+		}
+		if g.exit != nil {
+			s.Phase = grid.PhaseCollecting
+		}
+		here = append(here, s)
+	}
+	return there, here
+}

@@ -11,9 +11,14 @@ import (
 type Ordered struct {
 	Domain grid.SiteID // the neighbour that ordered it; empty: nobody did
 	Name   string      // of that domain, for people, at most 64 bytes
+	// Ref is the border's own name for the order or query, at most MaxRef bytes; news repeat it.
+	Ref string
 	// Hops counts the borders that it may cross from here: with 0 no neighbour is asked.
 	Hops uint32
 }
+
+// MaxRef is the longest name of an order or query, in bytes.
+const MaxRef = 320
 
 // Foreign reports whether a neighbour ordered it.
 func (o Ordered) Foreign() bool { return o.Domain != "" }
@@ -39,7 +44,7 @@ type BorderReceived struct {
 
 // LinksChanged names all links of this domain, ascending by domain. A driver says so at the start of
 // every run and after every change. A domain that is not named any more is a stranger: nothing of it
-// is taken, and what it has here is stopped.
+// is taken, and its orders here are stopped.
 type LinksChanged struct {
 	Links []Link
 }
@@ -49,23 +54,25 @@ type Link struct {
 	Domain grid.SiteID
 	Name   grid.DomainID
 	Key    grid.DomainKey  // its receipts are signed by it
-	Closed bool            // nothing new crosses in either direction; what runs goes on
+	Closed bool            // nothing new crosses in either direction; orders under way go on
 	Give   uint32          // of this domain's cores, how much that one may use at a time, in percent
 	Take   uint32          // how much of that one may be used, in percent of this domain's cores
 	Kinds  []grid.WorkKind // that are taken from that domain, ascending; empty: none
 	Tasks  uint32          // most tasks of that domain here at a time; 0: no limit of their number
 }
 
-// Replied answers an Order: what the broker has replied to the input.
+// Replied answers an Order: the broker's Reply to its input.
 type Replied struct {
 	Command uint64     // of the input of the Order
 	Job     grid.JobID // that was submitted, or probed
 	Err     string     // empty, or why nothing was done
 }
 
-// OrderNews tells the border's machine what has become of a job that it has ordered, or of a probe.
-// It is what the broker of the same site has said by TellBorder.
+// OrderNews tells the border's machine how a job goes that it has ordered, or a probe: the broker of
+// the same site has said so by TellBorder. Of an order that begins, and of all that are there after
+// a Boot, it says at least the phase; of a probe, too, before any neighbour is asked.
 type OrderNews struct {
+	Ref string // as in Ordered
 	Job grid.JobID
 	// Probed: the rest is the answer to a probe: the nearest offer and for how many tasks all
 	// offers are, or without an offer the most frequent reason.

@@ -1,0 +1,263 @@
+package border
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// inner is the half that gives.
+type inner struct {
+	probes   map[string]*probe               // by their names
+	guests   map[string]*guest               // by theirs
+	commands map[uint64]string               // of Orders that are not answered yet, whose they are
+	foreign  map[grid.JobID]protocol.Passage // how the jobs of neighbours came here
+}
+
+func newInner() inner {
+	return inner{
+		probes: make(map[string]*probe), guests: make(map[string]*guest),
+		commands: make(map[uint64]string), foreign: make(map[grid.JobID]protocol.Passage),
+	}
+}
+
+// probe is a query of a neighbour that the broker looks at.
+type probe struct {
+	domain  grid.SiteID
+	passage protocol.Passage
+	asked   grid.JobID // as which job the neighbour asked
+	seq     uint32
+	need    int64
+	command uint64
+	job     grid.JobID // as which job the broker asks; empty: not known yet
+	until   time.Time
+}
+
+// probeName names a probe: a neighbour asks once at a time for a job.
+func probeName(domain grid.SiteID, job grid.JobID) string {
+	return "query " + string(job) + " " + string(domain)
+}
+
+// onQuery has the broker look for offers, if the terms of the link allow what is asked for.
+func (m *Machine) onQuery(domain grid.SiteID, msg protocol.BorderQuery) {
+	ref := probeName(domain, msg.Job)
+	m.endLateProbes()
+	why, never := m.admits(domain, msg.Passage, msg.Req.Kind, msg.Req.Need.MilliCPUs, ref)
+	switch {
+	case why != grid.ReasonNone:
+	case !mayCross(msg.Req):
+		why = grid.ReasonStays
+	case m.probes[ref] == nil && m.isCrowded(domain):
+		why = grid.ReasonTooMany
+	}
+	if why != grid.ReasonNone {
+		m.refuseQuery(domain, msg.Job, msg.Seq, grid.Refusal{Reason: why, Never: never})
+		return
+	}
+	if m.probes[ref] != nil {
+		m.dropProbe(ref) // the neighbour asks anew
+	}
+	p := &probe{
+		domain: domain, passage: msg.Passage, asked: msg.Job, seq: msg.Seq,
+		need: msg.Req.Need.MilliCPUs, command: m.number(), until: m.now.Add(msg.TTL),
+	}
+	m.probes[ref], m.commands[p.command] = p, ref
+	m.out.Emit(step.Order{Command: p.command, Input: step.Probe{
+		Command: p.command, Job: m.probeJob(domain, msg), Ordered: m.ordered(domain, msg.Passage, ref),
+	}})
+}
+
+// isCrowded reports whether no more queries are looked at. Of the last half of the places those
+// neighbours get none that owe too much.
+func (m *Machine) isCrowded(domain grid.SiteID) bool {
+	most := m.cfg.MaxQueries
+	if m.owes(domain) {
+		most = (most + 1) / 2
+	}
+	return len(m.probes) >= most
+}
+
+// owes reports whether a neighbour has used more here, beyond its credit, than it has given back.
+func (m *Machine) owes(domain grid.SiteID) bool {
+	return m.near.favours[domain].debt() > m.cfg.Credit
+}
+
+// admits judges by the terms of the link, and by the way a request has come, whether it may be
+// served here; never: no other time would help. ref names the request that is judged.
+func (m *Machine) admits(
+	domain grid.SiteID, way protocol.Passage, kind grid.WorkKind, need int64, ref string,
+) (why grid.Reason, never bool) {
+	l, why := m.near.open(domain)
+	switch {
+	case why == grid.ReasonLinkClosed:
+		return why, false
+	case way.Path[len(way.Path)-1] != domain:
+		return grid.ReasonInvalid, false
+	case !m.cfg.NoHops && (slices.Contains(way.Path, m.cfg.Domain) || m.isHereAlready(way, ref)):
+		return grid.ReasonPassedOn, false
+	case !slices.Contains(l.terms.Kinds, kind):
+		return grid.ReasonKind, true
+	case m.giveLeft(l) < need:
+		return grid.ReasonShare, false
+	case l.terms.Tasks > 0 && len(m.guestsOf(domain)) >= int(l.terms.Tasks):
+		return grid.ReasonShare, false
+	default:
+		return grid.ReasonNone, false
+	}
+}
+
+// isHereAlready reports whether the same request has come another way.
+func (m *Machine) isHereAlready(way protocol.Passage, ref string) bool {
+	same := func(other protocol.Passage) bool {
+		return other.Request == way.Request && other.Path[0] == way.Path[0]
+	}
+	for name, p := range m.probes { // whether one is, so that the order does not matter
+		if name != ref && same(p.passage) {
+			return true
+		}
+	}
+	for name, g := range m.guests {
+		if name != ref && same(g.passage) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveLeft is what a neighbour may still use here, in thousandths of a core: of one that owes too
+// much what all neighbours use counts, so that it gets what the others leave.
+func (m *Machine) giveLeft(l *link) int64 {
+	left := m.near.share(l.terms.Give)
+	all := m.owes(l.terms.Domain)
+	for _, g := range m.guests { // a sum has no order
+		if all || g.domain == l.terms.Domain {
+			left -= g.spec.Need.MilliCPUs
+		}
+	}
+	return left
+}
+
+// ordered says for whom a job runs here.
+func (m *Machine) ordered(domain grid.SiteID, way protocol.Passage, ref string) step.Ordered {
+	o := step.Ordered{Domain: domain, Hops: way.Hops, Ref: ref}
+	if m.cfg.NoHops {
+		o.Hops = 1
+	}
+	if l := m.near.links[domain]; l != nil {
+		o.Name = string(l.terms.Name)
+	}
+	return o
+}
+
+// probeJob is a job with the requirement of a query. Nothing of it is run.
+func (m *Machine) probeJob(domain grid.SiteID, msg protocol.BorderQuery) grid.Job {
+	req := msg.Req
+	spec := grid.Spec{
+		Name: m.nameFor(domain, "a query"), Kind: req.Kind, OS: req.OS, Arch: req.Arch,
+		Need: req.Need, Runtime: req.Runtime, Map: req.Map, Weights: req.Weights, Axes: req.Axes,
+	}
+	spec.Checkpoint.Whole = req.Saves
+	for i, s := range req.Sources {
+		in := grid.Input{Path: fmt.Sprintf("/query/%d", i), CID: s.CID, Bytes: s.Bytes}
+		if in.CID == "" {
+			in.CID = "query" // data of each task's own, which nobody has
+		}
+		spec.Inputs = append(spec.Inputs, in)
+	}
+	switch {
+	case req.Kind != grid.KindWasm:
+		spec.Args = []string{"query"}
+	case len(spec.Inputs) > 0:
+		spec.Module, spec.Inputs = spec.Inputs[0], spec.Inputs[1:]
+	default:
+		spec.Module.CID = "query"
+	}
+	return grid.Job{Spec: spec, Count: msg.Count, TTL: max(msg.TTL*3/4, grid.MinTTL)}
+}
+
+// nameFor names a job of a neighbour, for people of this domain.
+func (m *Machine) nameFor(domain grid.SiteID, name string) string {
+	if l := m.near.links[domain]; l != nil {
+		name = string(l.terms.Name) + ": " + name
+	}
+	return name[:min(len(name), 128)]
+}
+
+// probed answers a query by what the broker has found.
+func (m *Machine) probed(ref string, news step.OrderNews) {
+	p := m.probes[ref]
+	delete(m.foreign, p.job)
+	delete(m.probes, ref)
+	l, why := m.near.open(p.domain)
+	if why != grid.ReasonNone {
+		return
+	}
+	if news.Offer == nil {
+		refusal := grid.Refusal{Reason: grid.ReasonFull}
+		if news.Refusal != nil && news.Refusal.Validate() == nil {
+			refusal = *news.Refusal
+		}
+		m.refuseQuery(p.domain, p.asked, p.seq, refusal)
+		return
+	}
+	offer := plainOffer(*news.Offer, m.number())
+	offer.TasksNow = max(news.Tasks, 1)
+	if p.need > 0 {
+		offer.TasksNow = min(offer.TasksNow, uint32(max(m.giveLeft(l)/p.need, 1)))
+	}
+	if t := l.terms.Tasks; t > 0 {
+		offer.TasksNow = min(offer.TasksNow, t)
+	}
+	answer := protocol.BorderAnswer{Job: p.asked, Seq: p.seq, Offer: &offer}
+	if answer.Validate() != nil {
+		m.refuseQuery(p.domain, p.asked, p.seq, grid.Refusal{Reason: grid.ReasonFull})
+		return
+	}
+	m.sendBorder(p.domain, answer)
+}
+
+func (m *Machine) refuseQuery(domain grid.SiteID, job grid.JobID, seq uint32, why grid.Refusal) {
+	m.out.Report(step.LevelInfo, eventRefused, step.Report{Site: domain, Reason: why.Reason})
+	m.sendBorder(domain, protocol.BorderAnswer{Job: job, Seq: seq, Refusal: plainRefusal(why)})
+}
+
+// dropProbe forgets a query; what the broker finds is not wanted any more.
+func (m *Machine) dropProbe(ref string) {
+	p := m.probes[ref]
+	delete(m.foreign, p.job)
+	delete(m.commands, p.command)
+	delete(m.probes, ref)
+}
+
+// endLateProbes forgets queries whose answers nobody awaits.
+func (m *Machine) endLateProbes() {
+	for _, ref := range slices.Sorted(maps.Keys(m.probes)) {
+		if m.probes[ref].until.Before(m.now) {
+			m.dropProbe(ref)
+		}
+	}
+}
+
+// guestsOf lists a neighbour's orders, ascending by attempt.
+func (m *Machine) guestsOf(domain grid.SiteID) []*guest {
+	return m.guestsWhere(func(g *guest) bool { return g.domain == domain })
+}
+
+func (m *Machine) guestsWhere(is func(*guest) bool) []*guest {
+	var all []*guest
+	for _, g := range m.guests {
+		if is(g) {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b *guest) int {
+		return cmp.Or(a.attempt.Compare(b.attempt), cmp.Compare(a.name, b.name))
+	})
+	return all
+}

@@ -1,0 +1,206 @@
+package border
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// maxLinks bounds the links, and the neighbours whose favours are remembered.
+const maxLinks = 256
+
+// link is a neighbouring domain that an administrator has agreed with.
+type link struct {
+	terms     step.Link
+	connected bool
+	since     time.Time // it is connected, or was last
+	renewAt   time.Time // when leases of its orders are asked for; zero: none is
+}
+
+// favour is what was given to a neighbour and taken from it, in thousandths of a core-second.
+type favour struct {
+	Given int64 `json:"given"`
+	Taken int64 `json:"taken"`
+}
+
+// debt is what the neighbour has used here beyond what it has given back, core-seconds.
+func (f favour) debt() float64 { return float64(f.Given-f.Taken) / 1000 }
+
+// neighbours holds the links of the domain, what its members can do, and what is owed.
+type neighbours struct {
+	links   map[grid.SiteID]*link
+	favours map[grid.SiteID]favour
+	cores   map[grid.SiteID]int64 // of each member that is there, and of this site; thousandths
+}
+
+func newNeighbours() neighbours {
+	return neighbours{
+		links: make(map[grid.SiteID]*link), favours: make(map[grid.SiteID]favour),
+		cores: make(map[grid.SiteID]int64),
+	}
+}
+
+// sorted lists the links, ascending by domain.
+func (n *neighbours) sorted() []*link {
+	return slices.SortedFunc(maps.Values(n.links), func(a, b *link) int {
+		return cmp.Compare(a.terms.Domain, b.terms.Domain)
+	})
+}
+
+// capacity is that of the domain, in thousandths of a core.
+func (n *neighbours) capacity() int64 {
+	var sum int64
+	for _, c := range n.cores { // a sum has no order
+		sum += c
+	}
+	return sum
+}
+
+// share is so many percent of the domain's capacity.
+func (n *neighbours) share(percent uint32) int64 { return n.capacity() * int64(percent) / 100 }
+
+// rank counts the links whose domains owe less than this one does: they are served before it.
+func (n *neighbours) rank(domain grid.SiteID) (before int) {
+	own := n.favours[domain].debt()
+	for _, l := range n.links { // counted, so that the order does not matter
+		if n.favours[l.terms.Domain].debt() < own {
+			before++
+		}
+	}
+	return before
+}
+
+// open returns the link over which something new may cross, or why nothing may.
+func (n *neighbours) open(domain grid.SiteID) (*link, grid.Reason) {
+	l := n.links[domain]
+	switch {
+	case l == nil || l.terms.Closed:
+		return nil, grid.ReasonLinkClosed
+	case !l.connected:
+		return l, grid.ReasonUnreachable
+	default:
+		return l, grid.ReasonNone
+	}
+}
+
+// onLinks takes the links as they are from now on.
+func (m *Machine) onLinks(in step.LinksChanged) {
+	before := m.near.links
+	m.near.links = make(map[grid.SiteID]*link)
+	for _, terms := range in.Links {
+		if err := checkLink(terms); err != nil || len(m.near.links) >= maxLinks {
+			m.out.Report(step.LevelWarn, eventInvalid, step.Report{
+				Site: terms.Domain, Reason: grid.ReasonInvalid, Text: "a link that cannot be",
+			})
+			continue
+		}
+		l := before[terms.Domain]
+		if l == nil {
+			l = &link{}
+		}
+		l.terms = terms
+		m.near.links[terms.Domain] = l
+	}
+	for _, domain := range slices.Sorted(maps.Keys(before)) {
+		if m.near.links[domain] == nil {
+			m.estrange(domain)
+		}
+	}
+	m.forgetFavours()
+}
+
+func checkLink(l step.Link) error {
+	if l.Give > 100 || l.Take > 100 {
+		return invalidf("link with %s: give and take: want 0 to 100 %%, have %d and %d",
+			l.Name, l.Give, l.Take)
+	}
+	for _, k := range l.Kinds {
+		if err := k.Validate(); err != nil {
+			return err
+		}
+	}
+	if err := l.Domain.Validate(); err != nil {
+		return err
+	}
+	if err := l.Name.Validate(); err != nil {
+		return err
+	}
+	return l.Key.Validate()
+}
+
+// estrange ends what is under way with a domain that is linked no more. Of its orders here all are
+// stopped. What it runs for this domain ends with its leases there.
+func (m *Machine) estrange(domain grid.SiteID) {
+	m.out.StopTimer(timerRenew, string(domain))
+	for _, g := range m.guestsOf(domain) {
+		m.evict(g, "the domains are linked no more")
+	}
+	for _, e := range m.errandsOf(domain) {
+		m.dropErrand(e, "the domains are linked no more")
+	}
+	m.dropQueries(domain)
+}
+
+// forgetFavours keeps the table bounded: what strangers were owed goes first.
+func (m *Machine) forgetFavours() {
+	for _, domain := range slices.Sorted(maps.Keys(m.near.favours)) {
+		if len(m.near.favours) <= maxLinks {
+			return
+		}
+		if m.near.links[domain] == nil {
+			delete(m.near.favours, domain)
+			m.out.Persist(step.Fact{Kind: factFavour, Key: string(domain)})
+		}
+	}
+}
+
+// add enters a receipt into the account of a neighbour.
+func (m *Machine) add(domain grid.SiteID, given, taken int64) {
+	f := m.near.favours[domain]
+	f.Given, f.Taken = f.Given+given, f.Taken+taken
+	m.near.favours[domain] = f
+	m.out.Persist(step.NewFact(factFavour, string(domain), f))
+	m.forgetFavours()
+}
+
+func (m *Machine) onNeighbourSeen(in step.NeighbourSeen) {
+	l := m.near.links[in.Domain]
+	if l == nil {
+		m.unexpected(in.Domain, "a neighbour without a link")
+		return
+	}
+	if l.connected {
+		return
+	}
+	l.connected, l.since = true, m.now
+	for _, e := range m.errandsOf(in.Domain) {
+		m.wakeErrand(e)
+	}
+	for _, g := range m.guestsOf(in.Domain) {
+		m.wakeGuest(g)
+	}
+	m.renewSoon(l)
+}
+
+func (m *Machine) onNeighbourGone(in step.NeighbourGone) {
+	if l := m.near.links[in.Domain]; l != nil && l.connected {
+		l.connected, l.since = false, m.now
+		m.dropQueries(in.Domain)
+	}
+}
+
+// onPeerSeen counts what a member has among the capacity of the domain.
+func (m *Machine) onPeerSeen(in step.PeerSeen) {
+	_, known := m.near.cores[in.Site]
+	if in.Domain == "" && in.Site.Validate() == nil && in.Capability.Validate() == nil &&
+		(known || len(m.near.cores) < maxMembers) {
+		m.near.cores[in.Site] = in.Capability.Total.MilliCPUs
+	}
+}
+
+// maxMembers bounds those whose capacity counts.
+const maxMembers = 8192

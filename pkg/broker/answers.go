@@ -54,6 +54,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 // take counts an answer to the announcement under way. Without one, an offer is used
 // right away, and tasks that it does not place are announced again after their pause.
 func (m *Machine) take(j *job, a Answer) {
+	a.Domain = m.peers.domainOf(a.Site)
 	j.note(a)
 	r := j.round()
 	if r == nil {
@@ -115,7 +116,11 @@ func (m *Machine) closeRound(j *job) {
 		m.herald.endSearch(j)
 	}
 	if p, is := m.probes[j.id]; is {
+		if len(m.peers.standing(j)) == 0 && m.herald.asksAbroad(j, r, false) {
+			return
+		}
 		m.herald.endProbe(p)
+		m.border.probed(j)
 		if p.seeks != "" {
 			m.moves.found(p)
 		}
@@ -127,6 +132,8 @@ func (m *Machine) closeRound(j *job) {
 	}
 	switch {
 	case m.hopeless(j):
+	case r.abroad:
+		m.closeAbroad(j, r)
 	case r.awaits:
 		m.herald.announceNow(j)
 	case next.part > 0:

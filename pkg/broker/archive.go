@@ -76,9 +76,10 @@ func (l *jobs) leavers(most int) []*job {
 	return batch
 }
 
-// isNeeded reports whether an open job waits for one, or runs inside it.
+// isNeeded reports whether an open job waits for one, or runs inside it, or another domain has
+// ordered it: the border says when it may be forgotten.
 func (l *jobs) isNeeded(j *job) bool {
-	return slices.ContainsFunc(l.dependants[j.id], func(id grid.JobID) bool {
+	return j.ordered.Foreign() || slices.ContainsFunc(l.dependants[j.id], func(id grid.JobID) bool {
 		return l.all[id].open > 0
 	})
 }

@@ -181,7 +181,9 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 // round with a site that quotes and then declines.
 func (m *Machine) declinedBy(j *job, from grid.SiteID, msg protocol.Declined) {
 	delete(j.offers, from)
-	a := Answer{Site: from, Seq: j.seq, Refusal: msg.Refusal, At: m.now}
+	a := Answer{
+		Site: from, Domain: m.peers.domainOf(from), Seq: j.seq, Refusal: msg.Refusal, At: m.now,
+	}
 	if msg.Quote != nil {
 		offer := m.peers.completed(j.req, from, *msg.Quote)
 		j.offers[from] = newCandidate(offer, msg.Quote.Parts.Distance, max(j.seq, 1), m.now)

@@ -24,7 +24,7 @@ func (m *Machine) Check() error {
 	if named != len(m.jobs.byKey) {
 		return fmt.Errorf("%d keys of requests for %d jobs that have one", len(m.jobs.byKey), named)
 	}
-	if order := m.peers.order; order != nil && !slices.Equal(order, sortedSites(m.peers.all)) {
+	if order := m.peers.order; order != nil && !slices.Equal(order, members(m.peers)) {
 		return errors.New("the order of the members is an old one")
 	}
 	if n := len(m.peers.connected()); n != m.peers.there {
@@ -60,4 +60,11 @@ func (r *run) verify(l *jobs, j *job) error {
 // that what the job comes after is done, where this run's state is an older one.
 func (r *run) hasAwarded(t *task) bool {
 	return !t.isWaiting() && t.token >= grid.TokenOf(max(r.incarnation, 1)-1, 0)
+}
+
+// members lists the sites that are no neighbouring domains, ascending.
+func members(p *peers) []grid.SiteID {
+	return slices.DeleteFunc(sortedSites(p.all), func(id grid.SiteID) bool {
+		return p.domainOf(id) != ""
+	})
 }

@@ -89,6 +89,8 @@ type Config struct {
 	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies
 	// of a task may share a site; a site that was outvoted keeps its work.
 	NoComparing, NoApart, NoDisown bool `json:",omitempty"`
+	// NoCeiling: UNSAFE, for tests of the oracles only: leases of ordered jobs outlast the orders'.
+	NoCeiling bool `json:",omitempty"`
 
 	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 }

@@ -55,6 +55,7 @@
 //	saved.go       the checkpoints of a task
 //	copies.go      a task that runs in several copies
 //	task.go        a task: attempts, silence, record, result, pledge
+//	ceiling.go     what is known of a job that another domain has ordered
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
 //	job.go         a job: what was asked, its tasks, its stage
@@ -77,6 +78,7 @@
 //	near.go        ... and how near sites are that are always to answer
 //	tally.go       how many sites answer
 //	search.go      a round of a search for near sites; search_rounds.go: who searches, and when
+//	neighbours.go  which neighbouring domains are asked, after the members
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember
@@ -90,6 +92,7 @@
 //	doubt.go       whether what was said to be late waited for this machine to wake
 //	end.go         tasks and jobs end, are called off, refused, forgotten
 //	retries.go     tasks that fail by themselves run again; too many of them end the job
+//	border.go      what is told of jobs that other domains have ordered
 //	vacancy.go     asking again: in turn, or one site
 //	placing.go     a strategy is asked, and its verdict followed
 //	remap.go       what the domain's controller says of silent sites

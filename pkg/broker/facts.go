@@ -45,6 +45,8 @@ type jobFact struct {
 	SubmittedMS int64    `json:"submitted_ms"`
 	EndedMS     int64    `json:"ended_ms,omitempty"`
 	Key         string   `json:"key,omitempty"` // of the request that made it
+	// Ordered is for whom it runs here; nil: for this site's own user.
+	Ordered *step.Ordered `json:"ordered,omitempty"`
 }
 
 type taskFact struct {
@@ -99,10 +101,14 @@ func (r *run) persistRemoval(kind, key string) {
 }
 
 func (r *run) saveJob(j *job) {
-	r.persist(factJob, string(j.id), jobFact{
+	f := jobFact{
 		Job: j.spec, NoWait: j.noWait, SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
 		Key: j.key,
-	})
+	}
+	if j.ordered.Foreign() {
+		f.Ordered = &j.ordered
+	}
+	r.persist(factJob, string(j.id), f)
 }
 
 // saveTask may come several times for a task in one Step: what is sent in between relies

@@ -76,7 +76,8 @@ type enquiry struct {
 	pauseEnd time.Time              // of that pause, also while a round goes on that it did not begin
 	// rest is a time before which nothing is looked for: parts of an earlier start that were
 	// told to stop may run until then.
-	rest     time.Time
+	rest time.Time
+	foreign
 	clockSet time.Duration // by how much the wall clock was set since it was submitted
 	// presumed is until when its tasks may run in attempts that this state does not know of.
 	presumed  time.Time
@@ -358,9 +359,10 @@ func (j *job) checkRoster() error {
 // Answer is a site's last answer about a job.
 type Answer struct {
 	Site    grid.SiteID
-	Seq     uint32       // of the announcement
-	Offer   *grid.Offer  // nil when it refused
-	Refusal grid.Refusal // when it refused
+	Domain  grid.DomainID `json:",omitempty"` // that the site stands for; empty: it is a member
+	Seq     uint32        // of the announcement
+	Offer   *grid.Offer   // nil when it refused
+	Refusal grid.Refusal  // when it refused
 	At      time.Time
 }
 

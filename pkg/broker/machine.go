@@ -22,6 +22,7 @@ type Machine struct {
 	looks     looks   // at other jobs, later in the Step
 	moves     moves   // tasks that move on purpose
 	remaps    remapping
+	border    border // of jobs that other domains have ordered
 }
 
 var _ step.Machine = (*Machine)(nil)
@@ -47,6 +48,9 @@ func New(cfg Config) *Machine {
 	}
 	m.remaps = remapping{
 		run: r, jobs: m.jobs, peers: m.peers, said: make(map[grid.SiteID]time.Time),
+	}
+	m.border = border{
+		run: r, peers: m.peers, jobs: m.jobs, told: make(map[grid.JobID]tidings),
 	}
 	m.archive, m.looks.jobs = archive{run: r, jobs: m.jobs}, m.jobs
 	return m

@@ -14,8 +14,9 @@ import (
 type peers struct {
 	*run
 	all    map[grid.SiteID]*member
-	order  []grid.SiteID // all, ascending; nil: they have changed
-	there  int           // of all, that are connected
+	order  []grid.SiteID // the members of all, ascending; nil: they have changed
+	near   []grid.SiteID // the neighbouring domains of all, ascending
+	there  int           // members that are connected
 	banned step.Bans     // what they say is ignored
 	faults fault.Ledger
 	said   hearsay // of others
@@ -34,7 +35,8 @@ type peers struct {
 // member is another site of the domain, as far as this one knows.
 type member struct {
 	name       string
-	heldBy     string // who owns it, as it says; empty: it is its owner's only one
+	domain     grid.DomainID // of the neighbouring domain that it stands for; empty: it is a member
+	heldBy     string        // who owns it, as it says; empty: it is its owner's only one
 	capability grid.Capability
 	connected  bool
 	answers    bool // has answered an announcement before, so that it is asked directly
@@ -60,6 +62,8 @@ const (
 	memberMissed = time.Minute        // one that was there so lately may still take a job
 	memberKept   = 7 * 24 * time.Hour // one that is gone is remembered so long
 	maxMembers   = 8192
+	// maxKnownDomains bounds the neighbouring domains that are known.
+	maxKnownDomains = 256
 )
 
 func newPeers(r *run) *peers {
@@ -71,10 +75,12 @@ func newPeers(r *run) *peers {
 	}
 }
 
-// sorted lists all sites, ascending. The list stays as it is when they change.
+// sorted lists all members, ascending. The list stays as it is when they change.
 func (p *peers) sorted() []grid.SiteID {
 	if p.order == nil {
-		p.order = sortedSites(p.all)
+		p.order = slices.DeleteFunc(sortedSites(p.all), func(id grid.SiteID) bool {
+			return p.all[id].domain != ""
+		})
 	}
 	return p.order
 }
@@ -111,7 +117,7 @@ func (p *peers) met() bool {
 }
 
 // noneMet reports whether there are members, and none was seen since this site started.
-func (p *peers) noneMet() bool { return len(p.all) > 0 && !p.met() }
+func (p *peers) noneMet() bool { return len(p.sorted()) > 0 && !p.met() }
 
 // metEnough reports whether what the members say, or that there are none, can be taken
 // for the whole domain.
@@ -234,11 +240,12 @@ func (p *peers) mayStillEnd(j *job, t *task) bool { return p.mayReturn(t) || p.m
 
 // forget drops a member, what was seen of it, and how often it has failed.
 func (p *peers) forget(id grid.SiteID) {
-	if other, known := p.all[id]; known && other.connected {
+	if other, known := p.all[id]; known && other.connected && other.domain == "" {
 		p.there--
 	}
 	delete(p.all, id)
 	p.order = nil
+	p.near = slices.DeleteFunc(p.near, func(n grid.SiteID) bool { return n == id })
 	delete(p.lines, id)
 	delete(p.said.by, id)
 	p.said.stale = true
@@ -325,7 +332,7 @@ func (p *peers) savesNothing(site grid.SiteID) bool {
 		return !p.cfg.Capability.Saves
 	}
 	other := p.all[site]
-	return other != nil && !other.capability.Saves
+	return other != nil && other.domain == "" && !other.capability.Saves
 }
 
 // seen takes news of a site into the table, and reports whether it has just come; nil: it
@@ -335,13 +342,24 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		return nil, false
 	}
 	other, known := p.all[in.Site]
+	if known && (other.domain == "") != (in.Domain == "") {
+		p.forget(in.Site) // it was a member, or is one now
+		known = false
+	}
 	if !known {
+		if in.Domain != "" && len(p.near) >= maxKnownDomains {
+			return nil, false
+		}
 		p.forgetSome()
 		other = &member{}
 		p.all[in.Site], p.order = other, nil
 	}
 	arrived := !other.connected
-	if arrived {
+	if other.domain = in.Domain; in.Domain != "" {
+		if at, has := slices.BinarySearch(p.near, in.Site); !has {
+			p.near = slices.Insert(p.near, at, in.Site)
+		}
+	} else if arrived {
 		p.there++
 	}
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
@@ -361,7 +379,9 @@ func (p *peers) gone(in step.PeerGone) bool {
 		return false
 	}
 	if other.connected {
-		p.there--
+		if other.domain == "" {
+			p.there--
+		}
 		other.went(p.now)
 		p.save(in.Site)
 	}

@@ -24,6 +24,9 @@ func (m *Machine) follow(j *job, v verdict) {
 		m.announceAgain(j)
 		return
 	case verdictRefuse:
+		if m.herald.asksAbroad(j, v.last, true) {
+			return
+		}
 		m.refuseJob(j)
 	case verdictWait:
 	}
@@ -42,7 +45,23 @@ func (m *Machine) follow(j *job, v verdict) {
 			}
 		}
 	}
-	m.herald.rest(j, v.everybody)
+	if !m.herald.asksAbroad(j, v.last, false) {
+		m.herald.rest(j, v.everybody)
+	}
+}
+
+// closeAbroad awards what neighbours offer. For the rest the verdict on the round over the members,
+// which was before, holds.
+func (m *Machine) closeAbroad(j *job, r *round) {
+	m.place(j, occasion{why: lateOffer})
+	if len(j.waiting) == 0 || j.stage != nil {
+		return
+	}
+	v := verdict{do: verdictWait, last: r, everybody: r.asked}
+	if r.refusing && len(m.peers.standing(j)) == 0 {
+		v.do = verdictRefuse
+	}
+	m.follow(j, v)
 }
 
 // wakes wakes the strategy of a job whose timer has fired.

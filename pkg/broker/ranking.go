@@ -32,8 +32,9 @@ func (p *peers) standing(j *job) []*candidate {
 	all = index.RankOffers(all, func(c *candidate) *grid.Offer { return &c.offer })
 	p.breakTies(all, j.req.Map == grid.MapThesis)
 	if p.cfg.Policy.Orders() {
-		return p.likeliest(all)
+		all = p.likeliest(all)
 	}
+	atHomeFirst(p, all, func(c *candidate) grid.SiteID { return c.offer.Site })
 	return all
 }
 

@@ -80,6 +80,9 @@ func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
 	}
 	j := makeJob(grid.JobID(f.Key), v.Job, step.FromMS(v.SubmittedMS), cfg)
 	j.noWait, j.ended = v.NoWait, step.FromMS(v.EndedMS)
+	if v.Ordered != nil {
+		j.ordered = *v.Ordered
+	}
 	l.all[j.id] = j
 	l.name(j, v.Key)
 	return nil

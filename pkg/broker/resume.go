@@ -21,6 +21,7 @@ func (m *Machine) onBoot(in step.Boot) {
 	m.peers.resumeFaults()
 	m.resumeCovered()
 	for _, id := range m.jobs.ids() {
+		m.border.watch(m.jobs.all[id])
 		m.resume(m.jobs.all[id])
 	}
 	if in.Restored || m.unknown {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,7 +21,27 @@ type rights struct {
 // grant makes the promise: until the lease's end on this clock, a margin
 // included, the task is not awarded again. A promise that outlives what a
 // restarted broker presumes anyway is durable before it is made.
+//
+// What another domain has ordered gets no lease that outlasts its own.
 func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
+	lengths := make(map[time.Duration][]grid.AttemptID, 1)
+	for _, id := range attempts {
+		long := d
+		if j, t := r.jobs.current(to, id); t != nil {
+			if long = j.under(&r.cfg, r.now, d); long == 0 {
+				r.putOff(t, id)
+				continue
+			}
+		}
+		lengths[long] = append(lengths[long], id)
+	}
+	for _, long := range slices.Sorted(maps.Keys(lengths)) {
+		r.lend(to, renewal, lengths[long], long)
+	}
+}
+
+// lend is grant for attempts whose leases are equally long.
+func (r rights) lend(to grid.SiteID, renewal uint64, attempts []grid.AttemptID, d time.Duration) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(id grid.AttemptID) bool {
 		j, t := r.jobs.task(id.Task)
 		if j != nil && r.mayBeTwo(j, to) {
@@ -66,7 +87,7 @@ const toldWithin = time.Second
 // site no more. It knows the jobs of earlier runs. Where no member can be reached the wait ends
 // nevertheless.
 func (r rights) mayBeTwo(j *job, site grid.SiteID) bool {
-	if site != r.cfg.Here || len(r.peers.all) == 0 || !j.submitted.Before(r.bootedAt) {
+	if site != r.cfg.Here || len(r.peers.sorted()) == 0 || !j.submitted.Before(r.bootedAt) {
 		return false
 	}
 	since := r.now.Sub(r.bootedAt)

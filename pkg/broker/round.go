@@ -28,6 +28,9 @@ type round struct {
 	heard    bool   // another site has answered
 	search   search // what it is of a search for near sites
 	awaits   bool   // nobody is asked: another job is searching
+	abroad   bool   // the neighbouring domains were asked, as no member takes all tasks
+	refusing bool   // abroad: the job is refused if they do not either
+	asked    bool   // abroad: all members were asked before
 	first    uint32 // its first announcement; answers to earlier ones do not count
 }
 

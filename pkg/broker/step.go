@@ -52,6 +52,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.moves.saved(in.Attempt)
 	case step.SpaceChanged:
 		m.onSpace(in)
+	case step.Ceiling:
+		m.border.onCeiling(in)
 
 	case step.MessageReceived:
 		from := in.From
@@ -131,6 +133,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 	}
 	m.drainLooks()
 	m.archive.giveSome()
+	m.border.tell()
 	return m.out.Take()
 }
 

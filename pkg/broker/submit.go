@@ -29,7 +29,8 @@ func (m *Machine) onSubmit(in step.Submit) {
 		return
 	}
 	m.jobs.all[j.id] = j
-	j.noWait = in.NoWait
+	j.noWait, j.ordered = in.NoWait, in.Ordered
+	m.border.watch(j)
 	m.jobs.name(j, in.Key)
 	m.saveJob(j)
 	m.out.Emit(step.Hold{Job: j.id, CIDs: inputsOf(j.spec)})
@@ -181,7 +182,7 @@ func (m *Machine) onProbe(in step.Probe) {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
-	j.traits.thorough, j.how = true, &nearest{}
+	j.traits.thorough, j.how, j.ordered = true, &nearest{}, in.Ordered
 	m.probes.makeRoom(m.run)
 	m.probes[j.id] = &probe{job: j, command: in.Command}
 	m.herald.announce(j)

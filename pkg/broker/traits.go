@@ -47,6 +47,8 @@ type traits struct {
 	// thorough: all sites are asked and are to say why they refuse, however many they are.
 	// Only of probes.
 	thorough bool
+	// home: its tasks stay in this domain. What was promised, and what belongs together, does.
+	home bool
 	// copies says how often each task runs, and what has to agree.
 	copies grid.Redundancy
 }
@@ -62,6 +64,8 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 	t.unsaved = t.passive || t.whole || spec.Checkpoint.Off
 	t.promise = t.passive || spec.Window.Promised()
 	t.firm = t.promise || t.whole
+	t.home = t.firm || t.bound() || job.Flood || job.Redundancy != grid.Redundancy{} ||
+		spec.Window != grid.Window{}
 	t.moveWindow(spec.Window, 0)
 	switch {
 	case t.passive:

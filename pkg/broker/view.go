@@ -10,17 +10,20 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/index"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // TaskState is the broker's knowledge of a task.
 type TaskState struct {
-	ID       grid.TaskID
-	Phase    grid.Phase
-	Token    grid.Token  // of the latest attempt; 0 = none yet
-	Site     grid.SiteID // of the latest attempt
-	Distance float64     // at which that was awarded
-	Done     int64       // bytes staged
-	Total    int64       // bytes to stage
+	ID    grid.TaskID
+	Phase grid.Phase
+	Token grid.Token  // of the latest attempt; 0 = none yet
+	Site  grid.SiteID // of the latest attempt
+	// Domain is the neighbouring domain that Site stands for; empty: it is of this one.
+	Domain   grid.DomainID `json:",omitempty"`
+	Distance float64       // at which that was awarded
+	Done     int64         // bytes staged
+	Total    int64         // bytes to stage
 	// PlannedStart is when its place in the site's plan begins, on this site's clock;
 	// zero: it is not known, or has come.
 	PlannedStart time.Time
@@ -57,6 +60,8 @@ type JobState struct {
 	Ranks     []int        // for each answer: 1 is nearest, 0 a refusal
 	Behind    []index.Lag  // for each answer: why it is not the nearest
 	Round     bool         // offers are being collected
+	// Ordered says for which neighbouring domain it runs here.
+	Ordered step.Ordered `json:",omitzero"`
 }
 
 // MemberState is the broker's knowledge of another site.
@@ -165,6 +170,9 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	}
 	s := j.state()
 	s.show(m.ahead)
+	for i := range s.Tasks {
+		s.Tasks[i].Domain = m.peers.domainOf(s.Tasks[i].Site)
+	}
 	_, s.Probe = m.probes[id]
 	s.Awaits = m.jobs.awaits(j)
 	return s, true
@@ -174,6 +182,7 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 func (j *job) state() JobState {
 	s := JobState{
 		ID: j.id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Round: j.stage != nil,
+		Ordered: j.ordered,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
 	s.Ranks = ranks(s.Answers)

@@ -53,6 +53,9 @@ func (p *member) went(now time.Time) {
 
 func (p *peers) save(id grid.SiteID) {
 	other := p.all[id]
+	if other.domain != "" {
+		return // a later run is told anew which domains are neighbours
+	}
 	w := other.watched
 	p.persist(factMember, string(id), memberFact{
 		Name: other.name, Capability: other.capability, SeenMS: step.MS(other.there()),

@@ -14,6 +14,7 @@ import (
 // disk holds all that a host keeps over its agent's death, and what is wrong with it.
 type disk struct {
 	facts       [2]*step.Facts
+	border      *step.Facts // of a gateway's border
 	held        map[grid.CID]int64
 	pins        map[grid.CID]map[string]bool    // for whom data is kept; none: nobody in particular
 	kept        map[string][]grid.CID           // the same the other way round
@@ -44,7 +45,8 @@ type looseData struct {
 
 func newDisk() disk {
 	return disk{
-		facts: [2]*step.Facts{step.NewFacts(), step.NewFacts()}, held: make(map[grid.CID]int64),
+		facts:  [2]*step.Facts{step.NewFacts(), step.NewFacts()},
+		border: step.NewFacts(), held: make(map[grid.CID]int64),
 		pins: make(map[grid.CID]map[string]bool), kept: make(map[string][]grid.CID),
 		past:  make(map[grid.JobID]step.ArchivedJob),
 		boots: 1,

@@ -36,6 +36,8 @@
 //	moving.go   users and owners that have tasks moved
 //	liar.go     sites that lie to others
 //	control.go  the controller of the domain, and who becomes it
+//	realms.go   several domains in one world, linked by their gateways
+//	border.go   the border's machine on a gateway
 //	twin.go     the same identity on two machines
 //	run.go      runs of a site, and that the newest one counts
 package sim

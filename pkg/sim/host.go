@@ -21,6 +21,7 @@ const (
 	roleSite role = iota
 	roleBroker
 	roleDomain // on the host that is the controller of the domain
+	roleBorder // on the gateway of a domain that has neighbours
 )
 
 // host is one simulated machine with its agent. What survives a crash: its clock and
@@ -39,8 +40,10 @@ type host struct {
 	dying      bool // its agent is killed in the midst of its next Step
 	site       *site.Machine
 	broker     *broker.Machine
-	domain     *controller // nil: it is not the controller
-	office     uint64      // term of the last controller that it has heard of
+	domain     *controller          // nil: it is not the controller
+	border     *gate                // nil: it is no gateway
+	near       map[grid.SiteID]bool // neighbouring domains, as its submitter's machine was told
+	office     uint64               // term of the last controller that it has heard of
 	clock      clock
 	disk       disk
 	timers     map[timerID]timer
@@ -114,6 +117,7 @@ func (h *host) start() {
 		}
 		h.step(role(r), h.boot())
 	}
+	h.keepGate()
 	h.tellSpace()
 	h.disk.foreign = false
 	h.sweep()
@@ -132,9 +136,14 @@ func (h *host) step(r role, in step.Input) {
 		h.miss(thunk(func() { h.step(r, in) }))
 		return
 	}
-	if r == roleDomain {
+	switch r {
+	case roleDomain:
 		h.stepDomain(in)
 		return
+	case roleBorder:
+		h.stepBorder(in)
+		return
+	case roleSite, roleBroker:
 	}
 	if h.holdsBack(r) {
 		h.enqueue(r, in)
@@ -246,7 +255,11 @@ func (h *host) carryOut(r role, e step.Effect) {
 		h.world.trace.report(h, r, e)
 		h.world.see(Sight{Kind: SightReported, Site: h.spec.ID, Broker: r == roleBroker, Report: e})
 	case step.Reply:
-		h.world.replies[e.Command] = e
+		if !h.replied(e) {
+			h.world.replies[e.Command] = e
+		}
+	case step.TellBorder:
+		h.tellBorder(e)
 	case step.Hold:
 		h.hold(e)
 	default:

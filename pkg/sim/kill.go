@@ -67,8 +67,11 @@ func (h *host) die(lag time.Duration) {
 	w := h.world
 	h.up, h.dying, h.silent = false, false, false
 	h.nap = nap{naps: h.naps}
-	h.site, h.broker, h.domain = nil, nil, nil
+	h.site, h.broker, h.domain, h.border = nil, nil, nil, nil
 	w.succeed(h.spec.ID)
+	if len(w.cfg.Realms) > 0 {
+		w.schedule(w.cfg.Network.Detect, w.lookOver)
+	}
 	for _, id := range sortedAttempts(h.attempts) {
 		if a := h.attempts[id]; a.running && lag > 0 {
 			h.orphan(a, lag)

@@ -26,12 +26,13 @@ func (w *World) meet(h *host) {
 	business := w.submits(h)
 	for _, other := range w.all() {
 		if other.spec.ID != h.spec.ID && other.up && h.up && other.group == h.group &&
-			(business || w.submits(other)) {
+			h.together(other) && (business || w.submits(other)) {
 			h.introduce(other)
 			other.introduce(h)
 		}
 	}
 	h.hearOffice()
+	w.lookOver()
 }
 
 func (h *host) introduce(other *host) {
@@ -44,6 +45,7 @@ func (h *host) introduce(other *host) {
 				h.step(r, in)
 				if r == roleBroker {
 					h.stepDomain(in)
+					h.stepBorder(in)
 				}
 			}
 		})
@@ -52,6 +54,12 @@ func (h *host) introduce(other *host) {
 
 // part lets a host notice that it has lost another one, unless it knows a newer run of it.
 func (w *World) part(h, other *host, refusing bool) {
+	if len(w.cfg.Realms) > 0 {
+		w.lookOver()
+	}
+	if !h.together(other) {
+		return
+	}
 	known := h.peer(other)
 	if known.met && known.run != other.run && !w.cfg.NoRuns {
 		return
@@ -59,6 +67,7 @@ func (w *World) part(h, other *host, refusing bool) {
 	known.knows(other.run, false)
 	h.tellBoth(step.PeerGone{Site: other.spec.ID, Refusing: refusing})
 	h.stepDomain(step.PeerGone{Site: other.spec.ID})
+	h.stepBorder(step.PeerGone{Site: other.spec.ID})
 }
 
 func (h *host) broadcast(msg protocol.Message) {
@@ -106,8 +115,12 @@ func (l *letter) open(w *World) (protocol.Message, bool) {
 // post sends a letter to one of its receivers.
 func (h *host) post(to grid.SiteID, l *letter) {
 	w := h.world
+	if w.standing(to) != nil {
+		h.sendToNeighbour(to, l)
+		return
+	}
 	target, known := w.find(to, h)
-	if !known {
+	if !known || !h.together(target) {
 		return
 	}
 	w.messages++

@@ -286,18 +286,19 @@ const mostOverlaps = 5
 // overlapping finds the tasks of which two attempts ran at the same time.
 func (w *World) overlapping() []Finding {
 	runs := slices.Clone(w.trace.Intervals)
+	task := func(i Interval) grid.TaskID { return w.original(i.Attempt.Task) }
 	slices.SortStableFunc(runs, func(a, b Interval) int {
-		return cmp.Or(a.Attempt.Task.Compare(b.Attempt.Task), cmp.Compare(a.From, b.From))
+		return cmp.Or(task(a).Compare(task(b)), cmp.Compare(a.From, b.From))
 	})
 	var findings []Finding
 	for i, a := range runs {
 		for _, b := range runs[i+1:] {
-			if b.Attempt.Task != a.Attempt.Task || a.To >= 0 && b.From >= a.To {
+			if task(b) != task(a) || a.To >= 0 && b.From >= a.To {
 				break
 			}
 			if (a.Attempt != b.Attempt || a.Machine != b.Machine) && a.overlaps(b) {
 				findings = append(findings, Finding{
-					flawOverlap, b.Site, b.Attempt.Task.Job,
+					flawOverlap, b.Site, task(b).Job,
 					fmt.Sprintf("%s at %s and %s here, from %s on", a.Attempt, a.Site, b.Attempt, b.From),
 				})
 				if len(findings) == mostOverlaps {

@@ -43,10 +43,14 @@ type Trace struct {
 	Brokers   map[string]int // reports of the submitters' machines by event
 	// Controllers counts reports of the domain's controllers by event.
 	Controllers map[string]int
-	Sent        map[string]int      // messages by type, a broadcast once for each receiver
-	Refused     int                 // messages of a run that was not the newest of its site
-	Heard       map[grid.SiteID]int // announcements by gossip that reached a site, each job once
-	Notes       []Note              // reports of level info and above
+	Borders     map[string]int // reports of the gateways' borders by event
+	Abroad      int            // messages of submitters to neighbouring domains
+	// Ordered holds, for each job that another domain has ordered, the attempt there.
+	Ordered map[grid.JobID]grid.AttemptID
+	Sent    map[string]int      // messages by type, a broadcast once for each receiver
+	Refused int                 // messages of a run that was not the newest of its site
+	Heard   map[grid.SiteID]int // announcements by gossip that reached a site, each job once
+	Notes   []Note              // reports of level info and above
 	// Begun holds, for each attempt whose program saves its state, the run time of the task that
 	// was in the state it began with.
 	Begun map[grid.AttemptID]time.Duration
@@ -70,8 +74,9 @@ type place struct {
 func newTrace() Trace {
 	return Trace{
 		Sites: make(map[string]int), Brokers: make(map[string]int), Sent: make(map[string]int),
-		Controllers: make(map[string]int),
-		Heard:       make(map[grid.SiteID]int), open: make(map[place]int),
+		Controllers: make(map[string]int), Borders: make(map[string]int),
+		Ordered: make(map[grid.JobID]grid.AttemptID),
+		Heard:   make(map[grid.SiteID]int), open: make(map[place]int),
 		known: make(map[heardJob]bool), Begun: make(map[grid.AttemptID]time.Duration),
 	}
 }
@@ -100,6 +105,8 @@ func (t *Trace) report(h *host, of role, r step.Report) {
 		events = t.Brokers
 	case roleDomain:
 		events = t.Controllers
+	case roleBorder:
+		events = t.Borders
 	case roleSite:
 	}
 	events[r.Event]++

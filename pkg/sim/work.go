@@ -273,6 +273,7 @@ func (h *host) lacks(problem string) bool {
 // collect brings outputs to the submitter.
 func (h *host) collect(e step.Collect) {
 	var bytes int64
+	e.From = h.holder(e.From)
 	if from, known := h.world.hosts[e.From]; known {
 		for _, cid := range e.Outputs {
 			bytes += from.disk.held[cid]

@@ -71,6 +71,8 @@ type Config struct {
 	// Deaf are sites that know nothing of controllers, as those of an earlier version.
 	Deaf   []grid.SiteID
 	Domain func(*domain.Config)
+	// Realms parts the sites into several domains, each site in one. None: all are of one.
+	Realms []Realm
 	// NoWatchdog lets attempts run on when their lease has ended. UNSAFE, for
 	// tests of the audit only.
 	NoWatchdog bool
@@ -114,6 +116,7 @@ type World struct {
 	machines   int                   // second ones, ever
 	lines      uint64                // of runs, ever
 	cuts       map[link]bool         // ways on which nothing passes
+	torn       map[fence]bool        // borders that nothing crosses
 	ways       map[link]*way         // ways on which data are
 	order      []grid.SiteID
 	hash       uint64
@@ -139,7 +142,7 @@ func New(cfg Config) *World {
 		hash: fnvOffset, estimates: make(map[grid.JobID]time.Duration),
 		submitters: make(map[grid.JobID]grid.SiteID),
 		replies:    make(map[uint64]step.Reply), trace: newTrace(),
-		states: make(map[grid.CID]state),
+		states: make(map[grid.CID]state), torn: make(map[fence]bool),
 	}
 	for _, spec := range cfg.Sites {
 		w.hosts[spec.ID] = newHost(w, spec)
@@ -156,6 +159,7 @@ func New(cfg Config) *World {
 		}
 	}
 	w.elect()
+	w.lookOver()
 	return w
 }
 

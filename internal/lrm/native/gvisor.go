@@ -128,8 +128,8 @@ func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }
 func gvisorCrash(dir string) string { return filepath.Join(dir, "runsc.crash") }
 
 // crashIn is the first line of a crash, "" if there was none.
-func crashIn(path string) string {
-	f, err := os.Open(path)
+func crashIn(file string) string {
+	f, err := os.Open(file)
 	if err != nil {
 		return ""
 	}

@@ -22,12 +22,14 @@ type faulty struct {
 
 // faultScript starts runsc, with trouble if there is a file that asks for it: a checkpoint that
 // fails before it is begun, one whose image cannot be written, one image that is spoiled before it
-// is restored, either of them taking its time, and nothing that starts at all.
+// is restored, either of them taking its time, a kernel that crashes, and nothing that starts at
+// all.
 const faultScript = `#!/bin/sh
-dir=%s what= image= before=
+dir=%[1]s what= image= before= crashed=
 for a; do
 	case $a in checkpoint|restore) what=$a;; esac
 	[ "$before" = --image-path ] && image=$a
+	[ "$before" = --panic-log ] && crashed=$a
 	before=$a
 done
 if [ "$what" = checkpoint ] && [ -e $dir/refuse ]; then echo refused >&2; exit 128; fi
@@ -37,8 +39,11 @@ if [ "$what" = restore ] && [ -e $dir/spoil ]; then
 	/bin/rm $dir/spoil
 fi
 for a; do case $a in run|restore) [ ! -e $dir/dead ] || exit 3;; esac; done
+if [ -e $dir/crash ]; then
+	case " $* " in *" run "*) %[2]s "$@"; echo panic >"$crashed"; exit 2;; esac
+fi
 if [ -e $dir/tarry-$what ]; then : >$dir/now; /bin/sleep 1; fi
-exec %s "$@"
+exec %[2]s "$@"
 `
 
 // needFaulty skips the test where commands cannot be saved whole. A test that uses it runs beside
@@ -228,5 +233,21 @@ func TestTheCodeThatGVisorFailsWith(t *testing.T) {
 		if r.Exit.Cause != grid.CauseExited || r.Exit.Code != 128 || r.Exit.Text != "" {
 			t.Errorf("%s: exit = %+v", script, r.Exit)
 		}
+	}
+}
+
+// Where gVisor's own kernel crashes its exit code is none of the command's.
+func TestACrashOfGVisorIsNoEndOfTheCommand(t *testing.T) {
+	f := needFaulty(t, gvisorAlone)
+	f.trouble(t, "crash")
+	for _, saved := range []bool{false, true} {
+		a := whole(t, "", "echo up")
+		a.Task.Checkpoint.Whole = saved
+		r := lrmtest.Wait(t, lrmtest.Start(t, f, a))
+		told := !saved || strings.HasSuffix(r.Exit.Text, ": gVisor crashed: panic")
+		if r.Exit.Cause != grid.CauseSandbox || !told {
+			t.Errorf("saved %v: exit = %+v, want the sandbox to blame", saved, r.Exit)
+		}
+		nothingLeft(t, a)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -28,8 +29,19 @@ const (
 	gvisorID   = "0" // user and group inside: root of gVisor's kernel without any capability
 	gvisorName = "job"
 	// gvisorFatal appears in the log when gVisor failed, rather than its command.
-	gvisorFatal = "FATAL ERROR"
+	gvisorFatal    = "FATAL ERROR"
+	mostGVisorLine = 200 // bytes of what it says that are passed on
+	// mostCrashWords are the bytes of what it says when it crashes that are looked at.
+	mostCrashWords = 1 << 10
 )
+
+// firstLine is the first line of what a program said, up to the host's paths.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line, _, _ = strings.Cut(line, "/")
+	line = strings.ToValidUTF8(line[:min(len(line), mostGVisorLine)], "")
+	return strings.Trim(line, " :\"")
+}
 
 // gvisor is gVisor as it was found here: executables, and what starts a sandbox.
 type gvisor struct {
@@ -37,6 +49,7 @@ type gvisor struct {
 	unshare string   // of util-linux, for the namespaces that runsc starts in
 	flags   []string // of runsc, as far as this version knows them
 	runner  []string // the keeper's command, but for its last arguments
+	tells   bool     // a crash of its kernel is written to a file
 	saves   bool     // a command can be saved whole
 }
 
@@ -74,6 +87,7 @@ func findGVisor(
 	if strings.Contains(string(known), "-overlay2 ") {
 		found.flags = append(found.flags, "--overlay2=none")
 	}
+	found.tells = strings.Contains(string(known), "-panic-log ")
 	warning, err = found.try(ctx, system)
 	return found, warning, err
 }
@@ -86,6 +100,9 @@ func (g gvisor) arguments(dir string) []string {
 		"--log", gvisorLog(dir),
 	)
 	args = append(args, g.flags...)
+	if g.tells {
+		args = append(args, "--panic-log", gvisorCrash(dir))
+	}
 	return append(
 		args, "run", "--bundle", bundleDir(dir), "--pid-file", gvisorStarted(dir), gvisorName,
 	)
@@ -105,6 +122,25 @@ func bundleDir(dir string) string { return filepath.Join(dir, "bundle") }
 func gvisorStarted(dir string) string { return filepath.Join(dir, "runsc.pid") }
 
 func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }
+
+// gvisorCrash is a file that says something once gVisor's kernel has crashed. Its exit code is then
+// one that a command may have, too.
+func gvisorCrash(dir string) string { return filepath.Join(dir, "runsc.crash") }
+
+// crashIn is the first line of a crash, "" if there was none.
+func crashIn(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	words := make([]byte, mostCrashWords)
+	n, _ := io.ReadFull(f, words)
+	if said := firstLine(string(words[:n])); said != "" {
+		return "gVisor crashed: " + said
+	}
+	return ""
+}
 
 // try runs a shell in a sandbox like those of attempts.
 func (g gvisor) try(ctx context.Context, system []systemPath) (warning string, err error) {
@@ -155,6 +191,9 @@ func (e ending) gvisorCode() (int, bool) {
 		return k.Code, k.Failed == ""
 	}
 	if _, err := os.Stat(gvisorStarted(e.attempt.Dir)); err != nil {
+		return 0, false
+	}
+	if crashIn(gvisorCrash(e.attempt.Dir)) != "" {
 		return 0, false
 	}
 	log, err := os.ReadFile(gvisorLog(e.attempt.Dir))

@@ -20,7 +20,6 @@ const (
 	// may end with it, too: only runsc's log tells the two apart, which no command reaches.
 	gvisorFailed  = 128
 	mostKeptWords = 256 << 10 // bytes of a run's log
-	mostKeptLine  = 200       // bytes of it that are passed on
 )
 
 // keptRun is one run of gVisor, from the command's start or from a state to the next.
@@ -49,6 +48,9 @@ func newRun(dir string, number int) (*keptRun, *os.File, error) {
 
 // log is a pipe: what gVisor says must be heard also when the disk is full.
 func (r *keptRun) log() string { return r.root + ".log" }
+
+// crash is a file that says something once gVisor's kernel has crashed.
+func (r *keptRun) crash() string { return r.root + ".crash" }
 
 // started is a file that is there once gVisor was about to run the command.
 func (r *keptRun) started() string { return r.root + ".pid" }
@@ -113,6 +115,9 @@ func (r *keptRun) await(cmd *exec.Cmd, log *os.File) {
 	if r.code == gvisorFailed {
 		r.words = failureIn(words)
 	}
+	if said := crashIn(r.crash()); said != "" {
+		r.words = said
+	}
 	if _, err := os.Stat(r.started()); err != nil && r.words == "" {
 		r.words = "it began nothing, and ended: " + cmd.ProcessState.String()
 	}
@@ -166,7 +171,7 @@ func (r *keptRun) clear() {
 		}
 	}
 	_ = os.RemoveAll(r.root)
-	_, _ = os.Remove(r.log()), os.Remove(r.started())
+	_, _, _ = os.Remove(r.log()), os.Remove(r.started()), os.Remove(r.crash())
 }
 
 // keptStream has what a command prints, kept in a file up to a limit.
@@ -211,12 +216,4 @@ func (s *keptStream) take(from io.Reader) {
 			return
 		}
 	}
-}
-
-// firstLine is the first line of what a program said, up to the host's paths.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	line, _, _ = strings.Cut(line, "/")
-	line = strings.ToValidUTF8(line[:min(len(line), mostKeptLine)], "")
-	return strings.Trim(line, " :\"")
 }

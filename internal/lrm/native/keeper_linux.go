@@ -291,6 +291,9 @@ func (k *keeper) runsc(r *keptRun, log string, rootless bool, args ...string) *e
 			all = append(all, f)
 		}
 	}
+	if k.order.Tells {
+		all = append(all, "--panic-log", r.crash())
+	}
 	cmd := exec.Command(k.order.Runsc, append(all, args...)...) //nolint:gosec,noctx // the owner's
 	cmd.Env = []string{}
 	return cmd

@@ -27,6 +27,7 @@ const (
 type keepOrder struct {
 	Runsc  string
 	Flags  []string
+	Tells  bool   // as in gvisor
 	Dir    string // the attempt's
 	Work   string // the sandbox's root
 	Disk   int64  // bytes of all that the command writes, its state among it
@@ -56,7 +57,8 @@ func (s sandbox) keeps() bool {
 func (s sandbox) writeKeepOrder() error {
 	limits := s.attempt.Limits.OrDefault()
 	text, err := json.Marshal(keepOrder{
-		Runsc: s.host.gvisor.runsc, Flags: s.host.gvisor.flags, Dir: s.attempt.Dir,
+		Runsc: s.host.gvisor.runsc, Flags: s.host.gvisor.flags,
+		Tells: s.host.gvisor.tells, Dir: s.attempt.Dir,
 		Work: s.attempt.WorkDir(), Disk: limits.DiskBytes, Output: limits.OutputBytes,
 	})
 	if err != nil {

@@ -226,7 +226,7 @@ func TestWhyGVisorFailed(t *testing.T) {
 		`{"msg":"a","level":"warning"}`:                                     "",
 		"x\n" + `{"msg":"loading: a \"/home/me/x\"\nmore","level":"error"}`: "loading: a",
 		"F1125 FATAL ERROR: it broke:\n":                                    "it broke",
-		`{"msg":"` + long[:999] + `","level":"error"}`:                      long[:mostKeptLine],
+		`{"msg":"` + long[:999] + `","level":"error"}`:                      long[:mostGVisorLine],
 	} {
 		if got := failureIn(listen(strings.NewReader(log + "\x00after"))); got != want {
 			t.Errorf("%.60q: %q, want %q", log, got, want)

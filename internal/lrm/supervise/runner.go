@@ -162,7 +162,7 @@ func (r *runner) freeze() error {
 
 func (r *runner) resume() error {
 	if r.spec.Tree {
-		return resumeTree(r.pid(), r.spec.FreezeDir)
+		return resumeTree(r.pid(), r.spec.FreezeDir, r.spec.OwnMemory > 0)
 	}
 	return resumeGroup(r.pid())
 }

@@ -176,16 +176,31 @@ func starvedGroup(dir string) bool {
 	return ok && still && before == after
 }
 
-func resumeTree(root int, dir string) error {
+// resumeTree lets root and all below it go on. What a kernel of its own traces is left to that
+// kernel, which holds its threads by SIGSTOP while it hands them from one of its own threads to
+// another: one that went on by itself meanwhile would run into nothing, and the kernel would fail.
+func resumeTree(root int, dir string, ownKernel bool) error {
 	if dir != "" {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.freeze"), []byte("0"), 0); err != nil {
 			return err
 		}
 	}
 	for _, m := range descendants(root) {
-		_ = unix.Kill(m.pid, unix.SIGCONT)
+		if !ownKernel || !m.traced() {
+			_ = unix.Kill(m.pid, unix.SIGCONT)
+		}
 	}
 	return resumeGroup(root)
+}
+
+// traced reports whether another process traces this one.
+func (m member) traced() bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
+	if err != nil {
+		return false
+	}
+	_, after, found := strings.Cut(string(text), "\nTracerPid:\t")
+	return found && !strings.HasPrefix(after, "0\n")
 }
 
 // killTree kills what is below root, and root only if there is nothing: root is

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,7 +189,7 @@ func TestFreezingATreeBySignals(t *testing.T) {
 	if !starved(all) {
 		t.Error("what stands is said to run")
 	}
-	if err := resumeTree(pid, ""); err != nil {
+	if err := resumeTree(pid, "", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all {
@@ -257,7 +259,7 @@ func TestFreezingATreeByItsGroup(t *testing.T) {
 		if got := told(t, dir, "cgroup.freeze"); got != "1" {
 			t.Errorf("%s: the group was told %q, want 1", name, got)
 		}
-		if err := resumeTree(pid, dir); err != nil {
+		if err := resumeTree(pid, dir, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		awaitState(t, pid, "S")
@@ -266,7 +268,7 @@ func TestFreezingATreeByItsGroup(t *testing.T) {
 		}
 	}
 	none := filepath.Join(t.TempDir(), "none")
-	if err := resumeTree(pid, none); err == nil {
+	if err := resumeTree(pid, none, false); err == nil {
 		t.Error("a group that is not there goes on")
 	}
 	if err := freezeTree(pid, none); err != nil {
@@ -418,4 +420,48 @@ func TestRecoveringIsCalledOff(t *testing.T) {
 	if !alive(supervisor) {
 		t.Error("the supervisor was killed")
 	}
+}
+
+// What a kernel of its own traces is not told to go on: a stop that it waits for is still to come.
+func TestWhatIsTracedIsLeftToItsTracer(t *testing.T) {
+	t.Parallel()
+	if err := CanTrace(); err != nil {
+		t.Skip("this process may trace nobody here: ", err)
+	}
+	const stop, goOn = 1 << (unix.SIGSTOP - 1), 1 << (unix.SIGCONT - 1)
+	cmd := still(t, 2, `setsid sh -c 'echo 1; read x <&3' & echo 1; read x <&3; true`)
+	traced := descendants(cmd.Process.Pid)[0]
+	runtime.LockOSThread() // who traces is a thread
+	defer runtime.UnlockOSThread()
+	if err := unix.PtraceAttach(traced.pid); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.PtraceDetach(traced.pid) }()
+	awaitState(t, traced.pid, "t")
+	for _, c := range []struct {
+		ownKernel     bool
+		pending, lost uint64
+	}{{true, stop, goOn}, {false, goOn, stop}} {
+		if err := unix.Kill(traced.pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if err := resumeTree(cmd.Process.Pid, "", c.ownKernel); err != nil {
+			t.Fatal(err)
+		}
+		if got := pending(t, traced.pid); got&c.pending == 0 || got&c.lost != 0 {
+			t.Errorf("own kernel %v: signals %#x are pending", c.ownKernel, got)
+		}
+	}
+}
+
+// pending are the signals that a process is still to get, as bits.
+func pending(t *testing.T, pid int) uint64 {
+	t.Helper()
+	_, after, _ := strings.Cut(content(t, fmt.Sprintf("/proc/%d/status", pid)), "\nShdPnd:\t")
+	line, _, _ := strings.Cut(after, "\n")
+	set, err := strconv.ParseUint(line, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }

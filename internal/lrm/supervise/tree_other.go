@@ -10,7 +10,7 @@ func endOrphans(time.Duration) {}
 
 func freezeTree(int, string) error { return ErrUnsupported }
 
-func resumeTree(int, string) error { return ErrUnsupported }
+func resumeTree(int, string, bool) error { return ErrUnsupported }
 
 func killTree(root int, _ string) { killGroup(root) }
 

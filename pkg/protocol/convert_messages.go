@@ -170,6 +170,9 @@ func (r *reader) message(w *wirepb.Wire) Message {
 	if m := aboutDomain(w); m != nil {
 		return m
 	}
+	if m := aboutNeighbours(w); m != nil {
+		return m
+	}
 	return r.aboutBorder(w)
 }
 

@@ -27,7 +27,7 @@ func Decode(raw []byte) (Message, error) {
 		return nil, err
 	}
 	var r reader
-	m := onBehalf(wire.GetBehalf(), r.message(&wire))
+	m := byGateway(wire.GetNeighbour(), onBehalf(wire.GetBehalf(), r.message(&wire)))
 	switch {
 	case r.err != nil:
 		return nil, r.err

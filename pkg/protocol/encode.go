@@ -63,12 +63,17 @@ func marshalOptions() proto.MarshalOptions { return proto.MarshalOptions{Determi
 func appendMessage(buf []byte, m Message) ([]byte, error) {
 	wire := &wirepb.Wire{Version: Version}
 	body := m
-	if on, is := m.(OnBehalf); is {
+	if by, is := m.(ByGateway); is {
+		wire.Neighbour = string(by.Domain)
+		body = by.Message
+	}
+	if on, is := body.(OnBehalf); is {
 		setBehalf(wire, on.Behalf)
 		body = on.Message
 	}
 	if !setCall(wire, body) && !setAttempt(wire, body) && !setMember(wire, body) &&
-		!setStandby(wire, body) && !setDomain(wire, body) && !setBorder(wire, body) {
+		!setStandby(wire, body) && !setDomain(wire, body) && !setNeighbours(wire, body) &&
+		!setBorder(wire, body) {
 		return nil, fmt.Errorf("%w: %T", ErrUnknownMessage, m)
 	}
 	if err := m.Validate(); err != nil {

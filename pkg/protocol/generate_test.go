@@ -474,7 +474,8 @@ func messages() map[string]func(*rapid.T) Message {
 		},
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 
-		"behalf": drawOnBehalf, "group": drawGroup, "keep": drawKeep,
+		"behalf": drawOnBehalf, "bygateway": drawByGateway, "neighbours": drawNeighbours,
+		"group": drawGroup, "keep": drawKeep,
 		"standbyask": func(t *rapid.T) Message {
 			return StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}
 		},

@@ -16,6 +16,7 @@
 //	certificate.go       who may act for an owner
 //	standby.go           what group members say to each other
 //	domain.go            what sites, submitters and a domain's controller say to each other
+//	neighbour.go         what a gateway tells members of neighbours, and passes on
 //	border.go            what the gateways of two domains say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be

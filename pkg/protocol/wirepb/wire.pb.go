@@ -81,6 +81,7 @@ type Wire struct {
 	//	*Wire_Booked
 	//	*Wire_Remap
 	//	*Wire_Remapped
+	//	*Wire_Neighbours
 	//	*Wire_BorderQuery
 	//	*Wire_BorderAnswer
 	//	*Wire_BorderOrder
@@ -94,7 +95,9 @@ type Wire struct {
 	Body isWire_Body `protobuf_oneof:"body"`
 	// What is said on behalf of an owner. A site that does not know the field takes the body for
 	// the sender's own word, which it is not to say, and refuses it.
-	Behalf        *Behalf `protobuf:"bytes,100,opt,name=behalf,proto3" json:"behalf,omitempty"`
+	Behalf *Behalf `protobuf:"bytes,100,opt,name=behalf,proto3" json:"behalf,omitempty"`
+	// The neighbouring domain that the body is said to, or by, by way of the gateway.
+	Neighbour     string `protobuf:"bytes,101,opt,name=neighbour,proto3" json:"neighbour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -539,6 +542,15 @@ func (x *Wire) GetRemapped() *Remapped {
 	return nil
 }
 
+func (x *Wire) GetNeighbours() *Neighbours {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Neighbours); ok {
+			return x.Neighbours
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBorderQuery() *BorderQuery {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_BorderQuery); ok {
@@ -634,6 +646,13 @@ func (x *Wire) GetBehalf() *Behalf {
 		return x.Behalf
 	}
 	return nil
+}
+
+func (x *Wire) GetNeighbour() string {
+	if x != nil {
+		return x.Neighbour
+	}
+	return ""
 }
 
 type isWire_Body interface {
@@ -816,6 +835,10 @@ type Wire_Remapped struct {
 	Remapped *Remapped `protobuf:"bytes,73,opt,name=remapped,proto3,oneof"`
 }
 
+type Wire_Neighbours struct {
+	Neighbours *Neighbours `protobuf:"bytes,74,opt,name=neighbours,proto3,oneof"`
+}
+
 type Wire_BorderQuery struct {
 	BorderQuery *BorderQuery `protobuf:"bytes,80,opt,name=border_query,json=borderQuery,proto3,oneof"`
 }
@@ -943,6 +966,8 @@ func (*Wire_Booked) isWire_Body() {}
 func (*Wire_Remap) isWire_Body() {}
 
 func (*Wire_Remapped) isWire_Body() {}
+
+func (*Wire_Neighbours) isWire_Body() {}
 
 func (*Wire_BorderQuery) isWire_Body() {}
 
@@ -6629,6 +6654,128 @@ func (x *Remapped) GetElsewhere() []*RemapMove {
 	return nil
 }
 
+// Neighbours is signed by the domain's key, over "mrs neighbours 1", a zero byte, and the fields but
+// the signature: texts behind their lengths, numbers and lengths eight bytes each, big endian.
+type Neighbours struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	MadeMs        int64                  `protobuf:"varint,2,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	All           []*Neighbour           `protobuf:"bytes,3,rep,name=all,proto3" json:"all,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Neighbours) Reset() {
+	*x = Neighbours{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Neighbours) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Neighbours) ProtoMessage() {}
+
+func (x *Neighbours) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Neighbours.ProtoReflect.Descriptor instead.
+func (*Neighbours) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *Neighbours) GetGateway() string {
+	if x != nil {
+		return x.Gateway
+	}
+	return ""
+}
+
+func (x *Neighbours) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *Neighbours) GetAll() []*Neighbour {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
+func (x *Neighbours) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+type Neighbour struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Neighbour) Reset() {
+	*x = Neighbour{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Neighbour) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Neighbour) ProtoMessage() {}
+
+func (x *Neighbour) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Neighbour.ProtoReflect.Descriptor instead.
+func (*Neighbour) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *Neighbour) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Neighbour) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // Passage is how a request came: the domains that have passed it on, the first one its own.
 type Passage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6641,7 +6788,7 @@ type Passage struct {
 
 func (x *Passage) Reset() {
 	*x = Passage{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6653,7 +6800,7 @@ func (x *Passage) String() string {
 func (*Passage) ProtoMessage() {}
 
 func (x *Passage) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6666,7 +6813,7 @@ func (x *Passage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Passage.ProtoReflect.Descriptor instead.
 func (*Passage) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Passage) GetRequest() uint64 {
@@ -6704,7 +6851,7 @@ type BorderQuery struct {
 
 func (x *BorderQuery) Reset() {
 	*x = BorderQuery{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6716,7 +6863,7 @@ func (x *BorderQuery) String() string {
 func (*BorderQuery) ProtoMessage() {}
 
 func (x *BorderQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6729,7 +6876,7 @@ func (x *BorderQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
 func (*BorderQuery) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *BorderQuery) GetPassage() *Passage {
@@ -6786,7 +6933,7 @@ type BorderAnswer struct {
 
 func (x *BorderAnswer) Reset() {
 	*x = BorderAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6798,7 +6945,7 @@ func (x *BorderAnswer) String() string {
 func (*BorderAnswer) ProtoMessage() {}
 
 func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6811,7 +6958,7 @@ func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
 func (*BorderAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *BorderAnswer) GetJob() string {
@@ -6854,7 +7001,7 @@ type BorderOrder struct {
 
 func (x *BorderOrder) Reset() {
 	*x = BorderOrder{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6866,7 +7013,7 @@ func (x *BorderOrder) String() string {
 func (*BorderOrder) ProtoMessage() {}
 
 func (x *BorderOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6879,7 +7026,7 @@ func (x *BorderOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
 func (*BorderOrder) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *BorderOrder) GetPassage() *Passage {
@@ -6920,7 +7067,7 @@ type BorderDeclined struct {
 
 func (x *BorderDeclined) Reset() {
 	*x = BorderDeclined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6932,7 +7079,7 @@ func (x *BorderDeclined) String() string {
 func (*BorderDeclined) ProtoMessage() {}
 
 func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6945,7 +7092,7 @@ func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
 func (*BorderDeclined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *BorderDeclined) GetAttempts() []*Attempt {
@@ -6972,7 +7119,7 @@ type BorderRenew struct {
 
 func (x *BorderRenew) Reset() {
 	*x = BorderRenew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6984,7 +7131,7 @@ func (x *BorderRenew) String() string {
 func (*BorderRenew) ProtoMessage() {}
 
 func (x *BorderRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6997,7 +7144,7 @@ func (x *BorderRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
 func (*BorderRenew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *BorderRenew) GetNumber() uint64 {
@@ -7025,7 +7172,7 @@ type BorderLease struct {
 
 func (x *BorderLease) Reset() {
 	*x = BorderLease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7037,7 +7184,7 @@ func (x *BorderLease) String() string {
 func (*BorderLease) ProtoMessage() {}
 
 func (x *BorderLease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7050,7 +7197,7 @@ func (x *BorderLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
 func (*BorderLease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *BorderLease) GetNumber() uint64 {
@@ -7088,7 +7235,7 @@ type BorderState struct {
 
 func (x *BorderState) Reset() {
 	*x = BorderState{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7100,7 +7247,7 @@ func (x *BorderState) String() string {
 func (*BorderState) ProtoMessage() {}
 
 func (x *BorderState) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7113,7 +7260,7 @@ func (x *BorderState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
 func (*BorderState) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *BorderState) GetAttempt() *Attempt {
@@ -7171,7 +7318,7 @@ type BorderEnd struct {
 
 func (x *BorderEnd) Reset() {
 	*x = BorderEnd{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7183,7 +7330,7 @@ func (x *BorderEnd) String() string {
 func (*BorderEnd) ProtoMessage() {}
 
 func (x *BorderEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7196,7 +7343,7 @@ func (x *BorderEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
 func (*BorderEnd) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *BorderEnd) GetAttempt() *Attempt {
@@ -7243,7 +7390,7 @@ type BorderFence struct {
 
 func (x *BorderFence) Reset() {
 	*x = BorderFence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7255,7 +7402,7 @@ func (x *BorderFence) String() string {
 func (*BorderFence) ProtoMessage() {}
 
 func (x *BorderFence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7268,7 +7415,7 @@ func (x *BorderFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
 func (*BorderFence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *BorderFence) GetBelow() []*Attempt {
@@ -7294,7 +7441,7 @@ type BorderReceipt struct {
 
 func (x *BorderReceipt) Reset() {
 	*x = BorderReceipt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7306,7 +7453,7 @@ func (x *BorderReceipt) String() string {
 func (*BorderReceipt) ProtoMessage() {}
 
 func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7319,7 +7466,7 @@ func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
 func (*BorderReceipt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *BorderReceipt) GetAttempt() *Attempt {
@@ -7361,7 +7508,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xb0\x17\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\x89\x18\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -7413,7 +7560,10 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bbookings\x18F \x01(\v2\x15.mrs.wire.v1.BookingsH\x00R\bbookings\x12-\n" +
 	"\x06booked\x18G \x01(\v2\x13.mrs.wire.v1.BookedH\x00R\x06booked\x12*\n" +
 	"\x05remap\x18H \x01(\v2\x12.mrs.wire.v1.RemapH\x00R\x05remap\x123\n" +
-	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x12=\n" +
+	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x129\n" +
+	"\n" +
+	"neighbours\x18J \x01(\v2\x17.mrs.wire.v1.NeighboursH\x00R\n" +
+	"neighbours\x12=\n" +
 	"\fborder_query\x18P \x01(\v2\x18.mrs.wire.v1.BorderQueryH\x00R\vborderQuery\x12@\n" +
 	"\rborder_answer\x18Q \x01(\v2\x19.mrs.wire.v1.BorderAnswerH\x00R\fborderAnswer\x12=\n" +
 	"\fborder_order\x18R \x01(\v2\x18.mrs.wire.v1.BorderOrderH\x00R\vborderOrder\x12F\n" +
@@ -7425,7 +7575,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"border_end\x18W \x01(\v2\x16.mrs.wire.v1.BorderEndH\x00R\tborderEnd\x12=\n" +
 	"\fborder_fence\x18X \x01(\v2\x18.mrs.wire.v1.BorderFenceH\x00R\vborderFence\x12C\n" +
 	"\x0eborder_receipt\x18Y \x01(\v2\x1a.mrs.wire.v1.BorderReceiptH\x00R\rborderReceipt\x12+\n" +
-	"\x06behalf\x18d \x01(\v2\x13.mrs.wire.v1.BehalfR\x06behalfB\x06\n" +
+	"\x06behalf\x18d \x01(\v2\x13.mrs.wire.v1.BehalfR\x06behalf\x12\x1c\n" +
+	"\tneighbour\x18e \x01(\tR\tneighbourB\x06\n" +
 	"\x04body\"@\n" +
 	"\bEnvelope\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
@@ -7900,7 +8051,16 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bRemapped\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
-	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"K\n" +
+	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"\x87\x01\n" +
+	"\n" +
+	"Neighbours\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x12\x17\n" +
+	"\amade_ms\x18\x02 \x01(\x03R\x06madeMs\x12(\n" +
+	"\x03all\x18\x03 \x03(\v2\x16.mrs.wire.v1.NeighbourR\x03all\x12\x1c\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\"7\n" +
+	"\tNeighbour\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"K\n" +
 	"\aPassage\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04path\x18\x02 \x03(\tR\x04path\x12\x12\n" +
@@ -7971,7 +8131,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -8053,17 +8213,19 @@ var (
 		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
 		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
 		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
-		(*Passage)(nil),           // 80: mrs.wire.v1.Passage
-		(*BorderQuery)(nil),       // 81: mrs.wire.v1.BorderQuery
-		(*BorderAnswer)(nil),      // 82: mrs.wire.v1.BorderAnswer
-		(*BorderOrder)(nil),       // 83: mrs.wire.v1.BorderOrder
-		(*BorderDeclined)(nil),    // 84: mrs.wire.v1.BorderDeclined
-		(*BorderRenew)(nil),       // 85: mrs.wire.v1.BorderRenew
-		(*BorderLease)(nil),       // 86: mrs.wire.v1.BorderLease
-		(*BorderState)(nil),       // 87: mrs.wire.v1.BorderState
-		(*BorderEnd)(nil),         // 88: mrs.wire.v1.BorderEnd
-		(*BorderFence)(nil),       // 89: mrs.wire.v1.BorderFence
-		(*BorderReceipt)(nil),     // 90: mrs.wire.v1.BorderReceipt
+		(*Neighbours)(nil),        // 80: mrs.wire.v1.Neighbours
+		(*Neighbour)(nil),         // 81: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 82: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 83: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 84: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 85: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 86: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 87: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 88: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 89: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 90: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 91: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 92: mrs.wire.v1.BorderReceipt
 	}
 )
 
@@ -8112,105 +8274,107 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
 	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
 	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	81,  // 44: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
-	82,  // 45: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
-	83,  // 46: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
-	84,  // 47: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
-	85,  // 48: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
-	86,  // 49: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
-	87,  // 50: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
-	88,  // 51: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
-	89,  // 52: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
-	90,  // 53: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
-	61,  // 54: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,   // 55: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,   // 56: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,   // 57: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,   // 58: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,   // 59: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 60: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 61: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 62: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 63: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 64: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 65: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 66: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 67: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 68: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 69: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 70: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 71: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 72: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 73: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 74: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 75: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 76: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 77: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 78: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 79: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 80: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 81: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 82: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 83: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 84: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 85: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 86: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 87: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 88: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 89: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 90: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 91: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 92: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 93: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 94: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 95: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 96: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 97: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 98: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 99: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 100: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 101: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 102: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 103: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 104: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 105: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 106: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 107: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 108: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 109: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 110: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 111: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	66,  // 112: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 113: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 114: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 115: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	75,  // 116: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 117: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 118: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 119: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	78,  // 120: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	78,  // 121: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	80,  // 122: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 123: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	18,  // 124: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 125: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	80,  // 126: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	20,  // 127: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	14,  // 128: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	20,  // 129: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 130: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	20,  // 131: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 132: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 133: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 134: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 135: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 136: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 137: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	138, // [138:138] is the sub-list for method output_type
-	138, // [138:138] is the sub-list for method input_type
-	138, // [138:138] is the sub-list for extension type_name
-	138, // [138:138] is the sub-list for extension extendee
-	0,   // [0:138] is the sub-list for field type_name
+	80,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
+	83,  // 45: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	84,  // 46: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	85,  // 47: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	86,  // 48: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	87,  // 49: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	88,  // 50: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	89,  // 51: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	90,  // 52: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	91,  // 53: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	92,  // 54: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	61,  // 55: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 56: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 57: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 58: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 59: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 60: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 61: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 62: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 63: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 64: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 65: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 66: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 67: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 68: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 69: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 70: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 71: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 72: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 73: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 74: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 75: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 76: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 77: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 78: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 79: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 80: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 81: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 82: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 83: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 84: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 85: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 86: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 87: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 88: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 89: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 90: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 91: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 92: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 93: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 94: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 95: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 96: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 98: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 99: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 100: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 101: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 102: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 103: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 104: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 105: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 106: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 107: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 108: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 109: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 110: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 111: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 112: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 113: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 114: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 115: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 116: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 117: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 118: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 119: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 120: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 121: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 122: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	81,  // 123: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	82,  // 124: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 125: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	18,  // 126: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 127: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	82,  // 128: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	20,  // 129: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	14,  // 130: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	20,  // 131: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 132: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	20,  // 133: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 134: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 135: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 136: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 137: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 138: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 139: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	140, // [140:140] is the sub-list for method output_type
+	140, // [140:140] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -8263,6 +8427,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Booked)(nil),
 		(*Wire_Remap)(nil),
 		(*Wire_Remapped)(nil),
+		(*Wire_Neighbours)(nil),
 		(*Wire_BorderQuery)(nil),
 		(*Wire_BorderAnswer)(nil),
 		(*Wire_BorderOrder)(nil),
@@ -8285,7 +8450,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   91,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

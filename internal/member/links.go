@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -87,13 +88,13 @@ func (l *Links) NeedKey() error {
 	r.disk.Lock()
 	defer r.disk.Unlock()
 	if !r.Holds() && r.cfg.Key != "" {
-		return fmt.Errorf("%w; run this at %s", ErrNoKey, r.founder())
+		return fmt.Errorf("%w; run this at %s", ErrNoKey, r.Founder())
 	}
 	return r.ensureKey()
 }
 
-// founder names the site that made the domain's key: its own record is the oldest.
-func (r *Registry) founder() string {
+// Founder names the site that made the domain's key: its own record is the oldest.
+func (r *Registry) Founder() string {
 	records := r.Roster().Records()
 	if len(records) == 0 {
 		return "the site whose state directory has " + KeyFile
@@ -227,10 +228,14 @@ func (l *Links) Change(name grid.DomainID, change PolicyChange) (Link, error) {
 		return Link{}, err
 	}
 	link := s.links[at]
-	link.Policy = change.apply(link.Policy)
-	if err := link.Policy.Validate(); err != nil {
+	policy := change.apply(link.Policy)
+	if err := policy.Validate(); err != nil {
 		return Link{}, err
 	}
+	if reflect.DeepEqual(policy, link.Policy) {
+		return link, nil
+	}
+	link.Policy = policy
 	return link, l.keep(s.with(link))
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const domainHelp = `Link this domain with another one, so that each can use some of the other's sites.
-All of this is done at the sites that hold the domains' keys (domain.key); these two
-sites are the gateways, and one of them must be able to dial the other.
+const domainHelp = `Link this domain with another one, so that each can use some of the sites of the
+other. All of this is done at the sites that hold the domains' keys (domain.key); these
+two sites are the gateways, and one of them must be able to dial the other.
 
-  lab$   siteagent domain invite --name campus     prints a token
-  campus$ siteagent domain join TOKEN              links campus with lab
-  lab$   siteagent domain policy campus --give 30% --kinds wasm
-  lab$   siteagent domains                         shows who is linked, and on which terms
-  lab$   siteagent domain unlink campus            ends it, at both
+  lab$    siteagent domain invite --name campus     prints a token
+  campus$ siteagent domain join TOKEN               links campus with lab
+  lab$    siteagent domain policy campus --give 30% --kinds wasm
+  lab$    siteagent domains                         shows who is linked, and on which terms
+  lab$    siteagent domain unlink campus            ends it, at both
 
 Members of the other domain do not become members of this one: they see only its gateway.`
 
@@ -35,8 +35,8 @@ func domainCommand(o *options) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError{fmt.Errorf("domain %s: want invite, withdraw, join, policy or unlink; "+
-				"siteagent domain --help has an example", args[0])}
+			return usageError{fmt.Errorf("domain %s: want invite, withdraw, join, policy or "+
+				"unlink; siteagent domain --help has an example", args[0])}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -106,14 +106,15 @@ func explainLinkInvitation(notes io.Writer, i view.LinkInvitation, now time.Time
 func domainWithdrawCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "withdraw INVITATION", Short: "Make a token of domain invite useless",
-		Long: `Make a token of siteagent domain invite useless. INVITATION is its short name, which invite
-printed and siteagent domains lists.
+		Long: `Make a token of siteagent domain invite useless. INVITATION is its short name, which
+invite printed and siteagent domains lists.
 
 Example: siteagent domain withdraw 3f9c01ab`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{errors.New("domain withdraw: want one invitation, as siteagent domains " +
-					"lists it")}
+				return usageError{
+					errors.New("want the name of one invitation, as siteagent domains lists it"),
+				}
 			}
 			c, err := o.dial()
 			if err != nil {
@@ -131,9 +132,10 @@ Example: siteagent domain withdraw 3f9c01ab`,
 func domainJoinCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "join TOKEN", Short: "Link this domain with the one that printed the token",
-		Long: `Link this domain with the one whose siteagent domain invite printed the token. The agent
-asks that domain's gateway; both domains' keys sign the link, and both sides keep it. Until
-a policy says otherwise this domain gives the other one a fifth of its capacity, for WASM.
+		Long: `Link this domain with the one whose siteagent domain invite printed the token. The
+agent asks that domain's gateway; the keys of both domains sign the link, and both sides
+keep it. Until a policy says otherwise this domain gives the other one a fifth of its
+capacity, for WASM.
 
 Example: siteagent domain join mrslink1.AQNsYWIg...`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -147,8 +149,8 @@ Example: siteagent domain join mrslink1.AQNsYWIg...`,
 			case err != nil:
 				return usageError{err}
 			case !token.Link:
-				return usageError{errors.New("the token invites a site, not a domain: use it with siteagent " +
-					"join; one for a domain is printed by siteagent domain invite")}
+				return usageError{errors.New("the token invites a site, not a domain: use it " +
+					"with siteagent join; siteagent domain invite prints one for a domain")}
 			}
 			c, err := o.dial()
 			if err != nil {
@@ -159,12 +161,16 @@ Example: siteagent domain join mrslink1.AQNsYWIg...`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "linked with domain %s: %s\n", row.Name, policyText(row.Policy))
-			fmt.Fprintf(cmd.ErrOrStderr(), "other terms: siteagent domain policy %s --give 50%%\n", row.Name)
+			notes := cmd.ErrOrStderr()
+			fmt.Fprintf(notes, "linked with domain %s: %s\n", row.Name, policyText(row.Policy))
+			fmt.Fprintf(notes, "other terms: siteagent domain policy %s --give 50%%\n", row.Name)
 			return nil
 		},
 	}
 }
+
+// errNoDomain asks for an argument.
+var errNoDomain = errors.New("want the name of one domain, as siteagent domains lists it")
 
 // percentFlag is a number of percent, with its sign or without.
 type percentFlag struct{ value *int }
@@ -197,19 +203,17 @@ func domainPolicyCommand(o *options) *cobra.Command {
 	tasks, closed := 0, false
 	cmd := &cobra.Command{
 		Use: "policy NAME", Short: "Show or change the terms on which a domain is linked",
-		Long: `Show the terms on which the domain NAME is linked, or change them. What is not named stays
-as it is; changes act at once. They are this domain's own: the other one has its own.
+		Long: `Show the terms on which the domain NAME is linked, or change them. What is not named
+stays as it is; changes act immediately. They are this domain's own: the other one has its own.
 
 Examples:
   siteagent domain policy campus                      shows them
   siteagent domain policy campus --give 30% --tasks 8
-  siteagent domain policy campus --closed             nothing is given or taken
+  siteagent domain policy campus --closed             nothing new is given or taken
   siteagent domain policy campus --closed=false       as before`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{
-					errors.New("domain policy: want the name of one domain, as siteagent domains lists it"),
-				}
+				return usageError{errNoDomain}
 			}
 			change := view.PolicyChange{Give: give.value, Take: take.value, Kinds: kinds}
 			if cmd.Flags().Changed("tasks") {
@@ -240,7 +244,7 @@ Examples:
 	flags.Var(&take, "take", "what it may do for this domain at a time, of this one's capacity")
 	flags.StringSliceVar(&kinds, "kinds", nil, "of work that is taken from it: wasm, command")
 	flags.IntVar(&tasks, "tasks", 0, "of the other one that may be here at a time, 1 to 4096")
-	flags.BoolVar(&closed, "closed", false, "give and take nothing")
+	flags.BoolVar(&closed, "closed", false, "give and take nothing new")
 	return cmd
 }
 
@@ -257,16 +261,14 @@ func policyText(p view.LinkPolicy) string {
 func domainUnlinkCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink NAME", Short: "End the link with a domain, at both sides",
-		Long: `End the link with the domain NAME. The connection is closed at once. The other domain is
-told, when it is reached, and forgets the link as well; until then its gateway is refused
-with that reason. To link again takes a new invitation.
+		Long: `End the link with the domain NAME. The connection is closed immediately. The other
+domain is told, when it is reached, and forgets the link as well; until then its gateway is
+refused with that reason. To link again takes a new invitation.
 
 Example: siteagent domain unlink campus`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{
-					errors.New("domain unlink: want the name of one domain, as siteagent domains lists it"),
-				}
+				return usageError{errNoDomain}
 			}
 			c, err := o.dial()
 			if err != nil {

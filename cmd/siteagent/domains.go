@@ -15,11 +15,11 @@ import (
 func domainsCommand(o *options) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
-		Use: "domains", Short: "Show linked domains, on which terms, and whether they are connected",
+		Use: "domains", Short: "Show linked domains, their terms, and who is connected",
 		Args: noArgs,
-		Long: `Show the domains that this one is linked with: whether their gateways are connected or why
-not, this domain's terms, the work that was given and taken, and when each was heard of last.
-The site that holds the domain's key knows; see siteagent domain --help.
+		Long: `Show the domains that this one is linked with: whether their gateways are connected
+or why not, this domain's terms, the work that was given and taken, and when each was heard of
+last. The site that holds the domain's key knows; see siteagent domain --help.
 
 Example: siteagent domains -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,8 +49,8 @@ Example: siteagent domains -o json`,
 // printDomains shows the linked domains, those that were linked, and open invitations.
 func printDomains(out io.Writer, l view.Links, now time.Time) error {
 	if l.Where != "" {
-		_, err := fmt.Fprintf(out, "This site does not hold the key of domain %s, and knows of no link; "+
-			"ask at %s.\n", l.Domain, l.Where)
+		_, err := fmt.Fprintf(out, "This site does not hold the key of domain %s, "+
+			"and knows of no link; ask at %s.\n", l.Domain, l.Where)
 		return err
 	}
 	if len(l.Links)+len(l.Invites)+len(l.Ended) == 0 {
@@ -92,7 +92,8 @@ func printDomains(out io.Writer, l view.Links, now time.Time) error {
 		if i.Name != "" {
 			whom = "domain " + string(i.Name)
 		}
-		fmt.Fprintf(out, "invitation %s: for %s, until %s\n", i.ID, whom, dayText(i.Expires.Time, now))
+		until := dayText(i.Expires.Time, now)
+		fmt.Fprintf(out, "invitation %s: for %s, until %s\n", i.ID, whom, until)
 	}
 	return nil
 }

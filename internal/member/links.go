@@ -209,7 +209,7 @@ func (l *Links) alias(s linksState, side LinkSide) grid.DomainID {
 	}
 	name := side.Name
 	digits := hashOf([]byte(side.Key))
-	const longest = 64 - 1 - aliasChars
+	const longest = 63 - 1 - aliasChars
 	for n := 0; taken(name) && n+aliasChars <= len(digits); n += aliasChars {
 		base := strings.TrimRight(string(side.Name[:min(len(side.Name), longest)]), "-")
 		name = grid.DomainID(base + "-" + digits[n:n+aliasChars])

@@ -20,7 +20,7 @@ type LinkPolicy struct {
 	Take   int      `json:"take"`
 	Kinds  []string `json:"kinds"`  // of work taken from the other one: wasm, command; ascending
 	Tasks  int      `json:"tasks"`  // of the other one that may be here at a time, 1 to 4096
-	Closed bool     `json:"closed"` // nothing is given or taken until it is opened again
+	Closed bool     `json:"closed"` // nothing new is given or taken until it is opened again
 }
 
 // defaultPolicy is that of a fresh link: a fifth, in the sandbox that all sites have.

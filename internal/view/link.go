@@ -10,7 +10,7 @@ type LinkPolicy struct {
 	Take   int      `json:"take"`
 	Kinds  []string `json:"kinds"`  // of work that is taken from the other one: wasm, command
 	Tasks  int      `json:"tasks"`  // of the other one that may be here at a time
-	Closed bool     `json:"closed"` // nothing is given or taken
+	Closed bool     `json:"closed"` // nothing new is given or taken
 }
 
 // PolicyChange is an order of the administrator: what is left out stays as it is.
@@ -60,7 +60,7 @@ type Links struct {
 	Domain grid.DomainID `json:"domain"`
 	// of this domain; left out: it has none yet
 	DomainKey grid.DomainKey `json:"domain_key,omitempty"`
-	Holder    bool           `json:"holder"`          // this site has the key, and so holds the links
+	Holder    bool           `json:"holder"`          // this site has the key, and the links
 	Where     string         `json:"where,omitempty"` // the site that does, where this one does not
 	Links     []LinkRow      `json:"links"`
 	Invites   []LinkInvite   `json:"invites"`

@@ -112,8 +112,8 @@ func (b *Backend) InviteDomain(
 	addrs, notices := b.inviteAddrs()
 	if len(addrs) == 0 {
 		return view.LinkInvitation{}, fmt.Errorf(
-			"%w: this site has no address that others could dial; give it one under listen, or invite "+
-				"from the other domain", view.ErrConflict,
+			"%w: this site has no address that others could dial; give it one under listen, or "+
+				"invite from the other domain", view.ErrConflict,
 		)
 	}
 	secret, made, err := b.links.Invite(name, span)
@@ -146,8 +146,8 @@ func (b *Backend) JoinDomain(ctx context.Context, text string) (view.LinkRow, er
 	case err != nil:
 		return view.LinkRow{}, fmt.Errorf("%w: %w", grid.ErrInvalid, err)
 	case !token.Link:
-		return view.LinkRow{}, fmt.Errorf("%w: the token invites a site, not a domain: use it with "+
-			"siteagent join; one for a domain is printed by siteagent domain invite", grid.ErrInvalid)
+		return view.LinkRow{}, fmt.Errorf("%w: the token invites a site, not a domain: use it "+
+			"with siteagent join; siteagent domain invite prints one for a domain", grid.ErrInvalid)
 	}
 	if err := b.needsKey(); err != nil {
 		return view.LinkRow{}, err

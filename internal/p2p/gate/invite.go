@@ -167,10 +167,6 @@ func (g *Gates) ServeJoin(ctx context.Context, stream network.Stream) {
 	if err != nil {
 		g.cfg.Counts.Inc(wire.CountBorder, label(err))
 		g.cfg.Log.Warn("a domain is not linked", "peer", wire.SiteOf(id), "error", err)
-		if refusal := member.RefusalOf(err); refusal == member.LinkUnknown ||
-			refusal == member.LinkForged || refusal == member.LinkBroken {
-			g.cfg.Blame(stream.Conn())
-		}
 		return
 	}
 	g.cfg.Counts.Inc(wire.CountBorder, "linked")
@@ -190,10 +186,15 @@ func (g *Gates) propose(stream network.Stream) (member.Link, error) {
 	}
 	var a ask
 	if err := listen(stream, &a); err != nil {
+		g.cfg.Blame(stream.Conn())
 		return member.Link{}, err
 	}
 	from := wire.SiteOf(stream.Conn().RemotePeer())
 	record, err := g.cfg.Links.Propose(a.Ask, from, g.cfg.Links.Side(g.gateways()))
+	if refusal := member.RefusalOf(err); err != nil &&
+		(refusal == member.LinkUnknown || refusal == member.LinkForged) {
+		g.cfg.Blame(stream.Conn()) // before it can leave
+	}
 	if err != nil {
 		return member.Link{}, g.turnAway(stream, proposal{Refusal: member.RefusalOf(err)}, err)
 	}

@@ -44,9 +44,9 @@ type Config struct {
 	Roster func() []protocol.Roster
 }
 
-// Lobby holds strangers while an invitation is open. A guest may open the join
-// stream, or that of an invitation to a link, and nothing else, and is disconnected after Config.Stay. One that knew no
-// secret keeps its place until then, which bounds the guesses.
+// Lobby holds strangers while an invitation is open. A guest may open the join stream, or that
+// of an invitation to a link, and nothing else, and is disconnected after Config.Stay. One that
+// knew no secret keeps its place until then, which bounds the guesses.
 type Lobby struct {
 	cfg Config
 

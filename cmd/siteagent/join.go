@@ -42,6 +42,11 @@ arrive. If it is not admitted, nothing is written. The agent must not be running
 			if err != nil {
 				return usageError{err}
 			}
+			if token.Link {
+				return usageError{
+					errors.New("join: the token links two domains; use it with siteagent domain join"),
+				}
+			}
 			j := &joining{o: o, token: token, notes: cmd.ErrOrStderr(), verbose: verbose, began: time.Now()}
 			return j.run(cmd.Context(), cmd.OutOrStdout())
 		},

@@ -20,6 +20,8 @@
 //	invite.go      siteagent invite
 //	members.go     siteagent members
 //	ban.go         siteagent ban, admit
+//	domain.go      siteagent domain: other domains invited, joined, on which terms, left
+//	domains.go     siteagent domains
 //	check.go       siteagent check
 //	status.go      siteagent status, at a glance
 //	status_all.go  ... with --all

@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
 		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o),
 		resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o),
+		domainCommand(o), domainsCommand(o),
 		checkCommand(o), adoptCommand(o),
 		replayCommand(o), auditCommand(o), repairCommand(o),
 	)

@@ -114,6 +114,8 @@ type Agent struct {
 	bootID   string
 	outlook  outlook
 	members  *member.Registry
+	links    *member.Links
+	border   borderDriver
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
@@ -199,6 +201,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.openMembers(); err != nil {
 		return a, err
 	}
+	if err = a.openLinks(); err != nil {
+		return a, err
+	}
 	if err = a.join(); err != nil { //nolint:contextcheck // what is opened lives as long as the agent
 		return a, err
 	}
@@ -223,6 +228,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		a.spawn(lasting)
 	}
 	a.tellBans()
+	a.border.decided(a.links.List())
 	return a, nil
 }
 

@@ -127,12 +127,13 @@ type Stores struct {
 	Mesh    *p2p.Mesh
 	Data    *data.Store
 	Members *member.Registry
+	Links   *member.Links
 	Events  *view.EventLog
 }
 
 // Stores returns them, for the packages that show the agent.
 func (a *Agent) Stores() Stores {
-	return Stores{Mesh: a.mesh, Data: a.data, Members: a.members, Events: a.events}
+	return Stores{Mesh: a.mesh, Data: a.data, Members: a.members, Links: a.links, Events: a.events}
 }
 
 // KeepUpload keeps data that a user has just stored until a job needs it, or for an

@@ -50,6 +50,7 @@
 //	logs.go      what attempts print, read here, elsewhere and for others
 //	open_*.go    how this system opens a plain file and nothing else
 //	check.go     probes for other sites that ask whether their offers arrive
+//	border.go    what comes from linked domains, and what is decided about them
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings

@@ -30,7 +30,7 @@ func (a *Agent) join() error {
 	config.Incarnation, config.Nonce = a.store.Incarnation(), a.store.Nonce()
 	config.Line = a.store.Line()
 	config.Capability = a.host.ceilings
-	config.Name, config.Members = a.cfg.Name, a.members
+	config.Name, config.Members, config.Links = a.cfg.Name, a.members, a.links
 	handlers := p2p.Handlers{
 		OnMessage: a.heard,
 		OnPeerSeen: func(id grid.SiteID, f p2p.Facts) {
@@ -60,13 +60,14 @@ func (a *Agent) join() error {
 		OnNewerRun: a.giveWay,
 		OnMembers:  a.tellBans,
 	}
+	a.hearBorder(&handlers)
 	var err error
 	if a.mesh, err = p2p.New(a.ctx, config, handlers, a.log); err != nil {
 		return fmt.Errorf("join the mesh: %w", err)
 	}
 	held := a.cfg.Data
 	held.Dir = filepath.Join(a.cfg.StateDir, "data")
-	held.Allow = a.mesh.Allowed
+	held.Allow = a.mesh.Trades
 	held.OnChange = func(added, removed []grid.CID) {
 		if a.awake() {
 			a.site.tell(step.HeldChanged{Added: added, Removed: removed})

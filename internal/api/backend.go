@@ -34,10 +34,16 @@ type work interface {
 type mesh interface {
 	Events
 	sites
-	roster
-	joining
+	membership
+	links
 	owner
 	planner
+}
+
+// membership is about the sites of this domain.
+type membership interface {
+	roster
+	joining
 }
 
 // Jobs shows this agent's own submissions.
@@ -140,6 +146,29 @@ type joining interface {
 	// Check lets another site announce a probe and say whether this site's offer
 	// arrives. That none does is a result, not an error.
 	Check(ctx context.Context) (view.CheckResult, error)
+}
+
+// links are between this domain and others. A domain is named as it is called here; the error is
+// view.ErrNotFound when none is called so, view.ErrDenied where this site does not hold the
+// domain's key, and view.ErrConflict, with what to do, when the other side refuses.
+type links interface {
+	// Links lists the linked domains, and the open invitations.
+	Links(ctx context.Context) (view.Links, error)
+	// InviteDomain makes an invitation that is good once and for so long; with a name only for a
+	// domain of that name.
+	InviteDomain(
+		ctx context.Context, name grid.DomainID, span time.Duration,
+	) (view.LinkInvitation, error)
+	// WithdrawInvite makes an open invitation useless.
+	WithdrawInvite(ctx context.Context, id string) error
+	// JoinDomain links this domain with the one whose token it is.
+	JoinDomain(ctx context.Context, token string) (view.LinkRow, error)
+	// SetLinkPolicy changes what was decided about a linked domain, from now on.
+	SetLinkPolicy(
+		ctx context.Context, name grid.DomainID, change view.PolicyChange,
+	) (view.LinkRow, error)
+	// Unlink ends a link; the other domain is told why when it is reached.
+	Unlink(ctx context.Context, name grid.DomainID) error
 }
 
 // owner holds the orders that the owner of the site may give.

@@ -81,6 +81,21 @@ func requests(t *testing.T) []request {
 		{"POST", "/invites", "", "", "invite 24h0m0s 1", "invite"},
 		{"POST", "/invites", jsonType, `{"for_seconds": 90}`, "invite 1m30s 1", "invite"},
 		{"POST", "/invites", jsonType, `{"uses": 4}`, "invite 24h0m0s 4", "invite"},
+		{"GET", "/links", "", "", "links", "list links"},
+		{"POST", "/links", jsonType, `{"token": "t"}`, "join domain t", "join domain"},
+		{"POST", "/links/far/policy", jsonType, `{}`, "policy far []", "change policy"},
+		{
+			"POST", "/links/far/policy", jsonType,
+			`{"give": 1, "take": 2, "tasks": 3, "kinds": ["wasm"], "closed": false}`,
+			"policy far [wasm] 1 2 3 false", "change policy",
+		},
+		{"DELETE", "/links/far", "", "", "unlink far", "unlink"},
+		{"POST", "/link-invites", "", "", "invite domain name: 24h0m0s", "invite domain"},
+		{
+			"POST", "/link-invites", jsonType, `{"for_seconds": 90, "name": "far"}`,
+			"invite domain name:far 1m30s", "invite domain",
+		},
+		{"DELETE", "/link-invites/x", "", "", "withdraw x", "withdraw invitation"},
 		{"POST", "/check", "", "", "check", "check"},
 		{"GET", "/reservations", "", "", "reservations", "list reservations"},
 		{"GET", "/planning", "", "", "planning", "show planning"},
@@ -200,6 +215,9 @@ func TestRequestsThatNeverReachTheAgent(t *testing.T) {
 		{request{method: "POST", path: "/plan", body: `{"sort": 2}`}, unknown("sort")},
 		{request{method: "POST", path: "/jobs", body: `{"sort": 2}`}, unknown("sort")},
 		{request{method: "POST", path: "/invites", body: `{"for": 2}`}, unknown("for")},
+		{request{method: "POST", path: "/links", body: `{"tokens": "t"}`}, unknown("tokens")},
+		{request{method: "POST", path: "/links/x/policy", body: `{"gives": 2}`}, unknown("gives")},
+		{request{method: "POST", path: "/link-invites", body: `{"for": 2}`}, unknown("for")},
 		{request{method: "POST", path: "/members/x/ban", body: `{"why": 2}`}, unknown("why")},
 		{request{method: "POST", path: "/stop", body: `{"now": 2}`}, view.Problem{
 			Status: 400, Field: "now", Remedy: see, Detail: "read body: json: cannot unmarshal number " +

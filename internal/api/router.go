@@ -111,10 +111,16 @@ func checkKeys(path string, body []byte) error {
 		into = &StopRequest{}
 	case "/invites":
 		into = &InviteRequest{}
+	case "/links":
+		into = &JoinDomainRequest{}
+	case "/link-invites":
+		into = &LinkInviteRequest{}
 	default:
 		switch {
 		case strings.HasPrefix(path, basePath+"/members/"):
 			into = &DecisionRequest{}
+		case strings.HasPrefix(path, basePath+"/links/"):
+			into = &view.PolicyChange{}
 		case strings.HasPrefix(path, basePath+"/jobs/") && strings.HasSuffix(path, "/migrate"):
 			into = &MoveRequest{}
 		default:

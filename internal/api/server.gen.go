@@ -78,6 +78,9 @@ type DecisionRequest struct {
 // Earlier Earlier is a job that must be done before another one starts
 type Earlier = view.Earlier
 
+// EndedLink EndedLink is a link that one of the two domains has ended
+type EndedLink = view.EndedLink
+
 // EnvSpec EnvSpec is a grid.EnvVar as JSON
 type EnvSpec = view.EnvSpec
 
@@ -135,6 +138,36 @@ type JobSpec = view.JobSpec
 
 // JobView JobView is the status of a job in one row
 type JobView = view.JobView
+
+// JoinDomainRequest defines model for JoinDomainRequest.
+type JoinDomainRequest struct {
+	// Token as siteagent domain invite printed it
+	Token string `json:"token"`
+}
+
+// LinkInvitation LinkInvitation is given to the administrator of an invited domain
+type LinkInvitation = view.LinkInvitation
+
+// LinkInvite LinkInvite is an invitation to a link that can still be used, without its secret
+type LinkInvite = view.LinkInvite
+
+// LinkInviteRequest defines model for LinkInviteRequest.
+type LinkInviteRequest struct {
+	// ForSeconds how long it can be used; nothing = a day
+	ForSeconds *float32 `json:"for_seconds,omitempty"`
+
+	// Name of the domain that it is for; nothing = any
+	Name *string `json:"name,omitempty"`
+}
+
+// LinkPolicy LinkPolicy holds the decisions about a linked domain
+type LinkPolicy = view.LinkPolicy
+
+// LinkRow LinkRow is one linked domain
+type LinkRow = view.LinkRow
+
+// Links Links is which domains this one is linked with
+type Links = view.Links
 
 // ListenRequest defines model for ListenRequest.
 type ListenRequest struct {
@@ -204,6 +237,9 @@ type PlanView = view.PlanView
 
 // Planning Planning is in what order those that wait in a site's plan move up
 type Planning = view.Planning
+
+// PolicyChange PolicyChange is an order about a linked domain; what is left out stays as it is
+type PolicyChange = view.PolicyChange
 
 // Problem Problem is an error of the API as RFC 9457 has it (application/problem+json), with the field that is wrong and what to do about it
 type Problem = view.Problem
@@ -333,6 +369,15 @@ type SubmitJobJSONRequestBody = JobSpec
 // MigrateJobJSONRequestBody defines body for MigrateJob for application/json ContentType.
 type MigrateJobJSONRequestBody = MoveRequest
 
+// InviteDomainJSONRequestBody defines body for InviteDomain for application/json ContentType.
+type InviteDomainJSONRequestBody = LinkInviteRequest
+
+// JoinDomainJSONRequestBody defines body for JoinDomain for application/json ContentType.
+type JoinDomainJSONRequestBody = JoinDomainRequest
+
+// SetLinkPolicyJSONRequestBody defines body for SetLinkPolicy for application/json ContentType.
+type SetLinkPolicyJSONRequestBody = PolicyChange
+
 // ListenSiteJSONRequestBody defines body for ListenSite for application/json ContentType.
 type ListenSiteJSONRequestBody = ListenRequest
 
@@ -413,6 +458,24 @@ type ServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
+	// InviteDomain Make an invitation to a link, good once
+	// (POST /link-invites)
+	InviteDomain(w http.ResponseWriter, r *http.Request)
+	// WithdrawInvite Make an open invitation to a link useless
+	// (DELETE /link-invites/{id})
+	WithdrawInvite(w http.ResponseWriter, r *http.Request, id string)
+	// ListLinks Which domains this one is linked with
+	// (GET /links)
+	ListLinks(w http.ResponseWriter, r *http.Request)
+	// JoinDomain Link this domain with the one whose token it is
+	// (POST /links)
+	JoinDomain(w http.ResponseWriter, r *http.Request)
+	// UnlinkDomain End a link; the other domain is told when it is reached
+	// (DELETE /links/{name})
+	UnlinkDomain(w http.ResponseWriter, r *http.Request, name string)
+	// SetLinkPolicy Change what was decided about a linked domain, from now on
+	// (POST /links/{name}/policy)
+	SetLinkPolicy(w http.ResponseWriter, r *http.Request, name string)
 	// ListenSite Listen for other sites on further addresses until the agent ends
 	// (POST /listen)
 	ListenSite(w http.ResponseWriter, r *http.Request)
@@ -569,6 +632,42 @@ func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobI
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// InviteDomain Make an invitation to a link, good once
+// (POST /link-invites)
+func (_ Unimplemented) InviteDomain(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// WithdrawInvite Make an open invitation to a link useless
+// (DELETE /link-invites/{id})
+func (_ Unimplemented) WithdrawInvite(w http.ResponseWriter, r *http.Request, id string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListLinks Which domains this one is linked with
+// (GET /links)
+func (_ Unimplemented) ListLinks(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// JoinDomain Link this domain with the one whose token it is
+// (POST /links)
+func (_ Unimplemented) JoinDomain(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UnlinkDomain End a link; the other domain is told when it is reached
+// (DELETE /links/{name})
+func (_ Unimplemented) UnlinkDomain(w http.ResponseWriter, r *http.Request, name string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetLinkPolicy Change what was decided about a linked domain, from now on
+// (POST /links/{name}/policy)
+func (_ Unimplemented) SetLinkPolicy(w http.ResponseWriter, r *http.Request, name string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1217,6 +1316,126 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// InviteDomain operation middleware
+func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.InviteDomain(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WithdrawInvite operation middleware
+func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WithdrawInvite(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListLinks operation middleware
+func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListLinks(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// JoinDomain operation middleware
+func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.JoinDomain(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlinkDomain operation middleware
+func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", chi.URLParam(r, "name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlinkDomain(w, r, name)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetLinkPolicy operation middleware
+func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", chi.URLParam(r, "name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetLinkPolicy(w, r, name)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListenSite operation middleware
 func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
 
@@ -1686,6 +1905,24 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/invites", wrapper.InviteSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/links", wrapper.ListLinks)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/links", wrapper.JoinDomain)
+	})
+	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/links/{name}", wrapper.UnlinkDomain)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/links/{name}/policy", wrapper.SetLinkPolicy)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/link-invites", wrapper.InviteDomain)
+	})
+	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/link-invites/{id}", wrapper.WithdrawInvite)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/check", wrapper.CheckSite)
@@ -2493,6 +2730,228 @@ func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTask
 	return err
 }
 
+type InviteDomainRequestObject struct {
+	Body *InviteDomainJSONRequestBody
+}
+
+type InviteDomainResponseObject interface {
+	VisitInviteDomainResponse(w http.ResponseWriter) error
+}
+
+type InviteDomain201JSONResponse LinkInvitation
+
+func (response InviteDomain201JSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type InviteDomaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response InviteDomaindefaultApplicationProblemPlusJSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WithdrawInviteRequestObject struct {
+	Id string `json:"id"`
+}
+
+type WithdrawInviteResponseObject interface {
+	VisitWithdrawInviteResponse(w http.ResponseWriter) error
+}
+
+type WithdrawInvite204Response struct {
+}
+
+func (response WithdrawInvite204Response) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type WithdrawInvitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLinksRequestObject struct {
+}
+
+type ListLinksResponseObject interface {
+	VisitListLinksResponse(w http.ResponseWriter) error
+}
+
+type ListLinks200JSONResponse Links
+
+func (response ListLinks200JSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLinksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListLinksdefaultApplicationProblemPlusJSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JoinDomainRequestObject struct {
+	Body *JoinDomainJSONRequestBody
+}
+
+type JoinDomainResponseObject interface {
+	VisitJoinDomainResponse(w http.ResponseWriter) error
+}
+
+type JoinDomain201JSONResponse LinkRow
+
+func (response JoinDomain201JSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JoinDomaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response JoinDomaindefaultApplicationProblemPlusJSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlinkDomainRequestObject struct {
+	Name string `json:"name"`
+}
+
+type UnlinkDomainResponseObject interface {
+	VisitUnlinkDomainResponse(w http.ResponseWriter) error
+}
+
+type UnlinkDomain204Response struct {
+}
+
+func (response UnlinkDomain204Response) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type UnlinkDomaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response UnlinkDomaindefaultApplicationProblemPlusJSONResponse) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLinkPolicyRequestObject struct {
+	Name string `json:"name"`
+	Body *SetLinkPolicyJSONRequestBody
+}
+
+type SetLinkPolicyResponseObject interface {
+	VisitSetLinkPolicyResponse(w http.ResponseWriter) error
+}
+
+type SetLinkPolicy200JSONResponse LinkRow
+
+func (response SetLinkPolicy200JSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLinkPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SetLinkPolicydefaultApplicationProblemPlusJSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListenSiteRequestObject struct {
 	Body *ListenSiteJSONRequestBody
 }
@@ -3107,6 +3566,24 @@ type StrictServerInterface interface {
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
+	// InviteDomain Make an invitation to a link, good once
+	// (POST /link-invites)
+	InviteDomain(ctx context.Context, request InviteDomainRequestObject) (InviteDomainResponseObject, error)
+	// WithdrawInvite Make an open invitation to a link useless
+	// (DELETE /link-invites/{id})
+	WithdrawInvite(ctx context.Context, request WithdrawInviteRequestObject) (WithdrawInviteResponseObject, error)
+	// ListLinks Which domains this one is linked with
+	// (GET /links)
+	ListLinks(ctx context.Context, request ListLinksRequestObject) (ListLinksResponseObject, error)
+	// JoinDomain Link this domain with the one whose token it is
+	// (POST /links)
+	JoinDomain(ctx context.Context, request JoinDomainRequestObject) (JoinDomainResponseObject, error)
+	// UnlinkDomain End a link; the other domain is told when it is reached
+	// (DELETE /links/{name})
+	UnlinkDomain(ctx context.Context, request UnlinkDomainRequestObject) (UnlinkDomainResponseObject, error)
+	// SetLinkPolicy Change what was decided about a linked domain, from now on
+	// (POST /links/{name}/policy)
+	SetLinkPolicy(ctx context.Context, request SetLinkPolicyRequestObject) (SetLinkPolicyResponseObject, error)
 	// ListenSite Listen for other sites on further addresses until the agent ends
 	// (POST /listen)
 	ListenSite(ctx context.Context, request ListenSiteRequestObject) (ListenSiteResponseObject, error)
@@ -3676,6 +4153,180 @@ func (sh *strictHandler) ListTasks(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTasksResponseObject); ok {
 		if err := validResponse.VisitListTasksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// InviteDomain operation middleware
+func (sh *strictHandler) InviteDomain(w http.ResponseWriter, r *http.Request) {
+	var request InviteDomainRequestObject
+
+	var body InviteDomainJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.InviteDomain(ctx, request.(InviteDomainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "InviteDomain")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(InviteDomainResponseObject); ok {
+		if err := validResponse.VisitInviteDomainResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// WithdrawInvite operation middleware
+func (sh *strictHandler) WithdrawInvite(w http.ResponseWriter, r *http.Request, id string) {
+	var request WithdrawInviteRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.WithdrawInvite(ctx, request.(WithdrawInviteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "WithdrawInvite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(WithdrawInviteResponseObject); ok {
+		if err := validResponse.VisitWithdrawInviteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListLinks operation middleware
+func (sh *strictHandler) ListLinks(w http.ResponseWriter, r *http.Request) {
+	var request ListLinksRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListLinks(ctx, request.(ListLinksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListLinks")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListLinksResponseObject); ok {
+		if err := validResponse.VisitListLinksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// JoinDomain operation middleware
+func (sh *strictHandler) JoinDomain(w http.ResponseWriter, r *http.Request) {
+	var request JoinDomainRequestObject
+
+	var body JoinDomainJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.JoinDomain(ctx, request.(JoinDomainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "JoinDomain")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(JoinDomainResponseObject); ok {
+		if err := validResponse.VisitJoinDomainResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlinkDomain operation middleware
+func (sh *strictHandler) UnlinkDomain(w http.ResponseWriter, r *http.Request, name string) {
+	var request UnlinkDomainRequestObject
+
+	request.Name = name
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlinkDomain(ctx, request.(UnlinkDomainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlinkDomain")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnlinkDomainResponseObject); ok {
+		if err := validResponse.VisitUnlinkDomainResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetLinkPolicy operation middleware
+func (sh *strictHandler) SetLinkPolicy(w http.ResponseWriter, r *http.Request, name string) {
+	var request SetLinkPolicyRequestObject
+
+	request.Name = name
+
+	var body SetLinkPolicyJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetLinkPolicy(ctx, request.(SetLinkPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetLinkPolicy")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetLinkPolicyResponseObject); ok {
+		if err := validResponse.VisitSetLinkPolicyResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

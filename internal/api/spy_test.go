@@ -153,6 +153,39 @@ func (s *spy) Invite(_ context.Context, span time.Duration, uses int) (view.Invi
 	return view.Invitation{}, s.note("invite", span, uses)
 }
 
+func (s *spy) Links(context.Context) (view.Links, error) {
+	return view.Links{Links: []view.LinkRow{{}}}, s.note("links")
+}
+
+func (s *spy) InviteDomain(
+	_ context.Context, name grid.DomainID, span time.Duration,
+) (view.LinkInvitation, error) {
+	return view.LinkInvitation{}, s.note("invite domain", "name:"+name, span)
+}
+
+func (s *spy) WithdrawInvite(_ context.Context, id string) error { return s.note("withdraw", id) }
+
+func (s *spy) JoinDomain(_ context.Context, token string) (view.LinkRow, error) {
+	return view.LinkRow{}, s.note("join domain", token)
+}
+
+func (s *spy) SetLinkPolicy(
+	_ context.Context, name grid.DomainID, c view.PolicyChange,
+) (view.LinkRow, error) {
+	said := []any{"policy", name, c.Kinds}
+	for _, n := range []*int{c.Give, c.Take, c.Tasks} {
+		if n != nil {
+			said = append(said, *n)
+		}
+	}
+	if c.Closed != nil {
+		said = append(said, *c.Closed)
+	}
+	return view.LinkRow{}, s.note(said...)
+}
+
+func (s *spy) Unlink(_ context.Context, name grid.DomainID) error { return s.note("unlink", name) }
+
 func (s *spy) Check(context.Context) (view.CheckResult, error) {
 	return view.CheckResult{}, s.note("check")
 }

@@ -101,6 +101,7 @@ func declaredRooms() map[string]room {
 		"internal/p2p/relay":     {imports: "grid p2p/wire"},
 		"internal/p2p/join":      {imports: "grid protocol member p2p/wire"},
 		"internal/p2p/death":     {imports: "grid protocol p2p/wire"},
+		"internal/p2p/gate":      {imports: "grid protocol member p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
 		"internal/suspend":       {tests: "suspend/suspendtest"},

@@ -1,7 +1,8 @@
 // Package member knows who takes part in a domain: the roster, which is a set of
 // records that the domain's key has signed, what the owner of this site decided
-// besides, and the invitations that are open. It keeps them in the state
-// directory, makes and reads the tokens of invitations, and opens no connection.
+// besides, and the invitations that are open. It knows the domains that this one is
+// linked with, too, and on which terms. It keeps all that in the state directory, makes and
+// reads the tokens of invitations, and opens no connection.
 //
 // # Roster
 //
@@ -10,11 +11,18 @@
 // the same serial, the ban. So rosters can be merged in any order and as often
 // as one likes, and all that have seen the same records are equal.
 //
+// # Links
+//
+// A link is a record that the keys of two domains have signed: their names, their keys, and
+// their gateways at that time. It is made by an invitation that is good once. What each side
+// decides about the other one, its policy, is its own and not in the record.
+//
 // # Files
 //
 // roster.json holds the records, local.json what the owner decided for this
 // site alone, invites.json the hashes of the secrets of invitations. A file that
-// cannot be used is renamed and reported; the site continues without it.
+// cannot be used is renamed and reported; the site continues without it. links.json holds the
+// links, their policies and the invitations to further ones; a damaged one is an error.
 // domain.key holds the domain's private key, if this site is the one that
 // invites.
 //
@@ -26,6 +34,12 @@
 //	key.go       the domain's key: made, read, signing
 //	invites.go   invitations: made, redeemed, expired
 //	token.go     the text that an invitation is given as
+//	links.go        Links: opened, asked, changed, ended
+//	linkinvites.go  invitations to links: made, used, withdrawn
+//	linksfile.go    the form of links on disk
+//	link.go         records of links, sides, refusals
+//	policy.go       what is decided about a linked domain
+//	statement.go    what a domain says under its key
 //	stored.go    the forms on disk
 //	file.go      files read and written
 package member

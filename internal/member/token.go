@@ -22,6 +22,7 @@ var errToken = errors.New("not an invitation token")
 // Limits and layout of a token.
 const (
 	tokenPrefix   = "mrs1."
+	linkPrefix    = "mrslink1." // of a token that links two domains
 	tokenVersion  = 1
 	maxTokenText  = 4096 // characters
 	maxTokenAddrs = protocol.MaxJoinAddrs
@@ -29,8 +30,9 @@ const (
 	checksumBytes = 4
 )
 
-// Token is given to an invited site: it says whom to ask, and with which secret.
+// Token is given to an invited site, or domain: it says whom to ask, and with which secret.
 type Token struct {
+	Link    bool // it links two domains, rather than inviting a site; then there is a Key
 	Domain  grid.DomainID
 	Key     grid.DomainKey // of the domain; empty: it takes anyone, and the token is only where it is
 	Inviter grid.SiteID
@@ -54,6 +56,8 @@ func (t Token) Open() bool { return t.Key == "" }
 // Validate reports the first field that is out of its range.
 func (t Token) Validate() error {
 	switch {
+	case t.Link && t.Open():
+		return fmt.Errorf("%w: a domain without a key cannot be linked", errToken)
 	case t.Open() != (len(t.Secret) == 0), !t.Open() && len(t.Secret) != protocol.SecretBytes:
 		return fmt.Errorf("%w: key and secret do not fit together", errToken)
 	case len(t.Addrs) == 0 || len(t.Addrs) > maxTokenAddrs:
@@ -93,11 +97,33 @@ func (t Token) Text() (string, error) {
 	for _, a := range t.Addrs {
 		b = append(append(b, byte(len(a))), a...)
 	}
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(b, checksum(b)...)), nil
+	prefix := t.prefix()
+	return prefix + base64.RawURLEncoding.EncodeToString(append(b, checksum(prefix, b)...)), nil
 }
 
-func checksum(b []byte) []byte {
-	sum := sha256.Sum256(append([]byte("mrs/1/token"), b...))
+// prefix begins the text.
+func (t Token) prefix() string {
+	if t.Link {
+		return linkPrefix
+	}
+	return tokenPrefix
+}
+
+// command prints such tokens.
+func (t Token) command() string {
+	if t.Link {
+		return "siteagent domain invite"
+	}
+	return "siteagent invite"
+}
+
+// checksum tells the two kinds of tokens apart, too.
+func checksum(prefix string, b []byte) []byte {
+	context := "mrs/1/token"
+	if prefix == linkPrefix {
+		context = "mrs/1/link-token"
+	}
+	sum := sha256.Sum256(append([]byte(context), b...))
 	return sum[:checksumBytes]
 }
 
@@ -113,24 +139,28 @@ func ParseToken(text string) (Token, error) {
 		}
 		return r
 	}, text)
+	var kind Token
 	body, found := strings.CutPrefix(text, tokenPrefix)
+	if !found {
+		body, found = strings.CutPrefix(text, linkPrefix)
+		kind.Link = found
+	}
 	if !found || len(text) > maxTokenText {
-		return Token{}, fmt.Errorf(
-			"%w: one begins with %q; copy the whole line that siteagent invite printed", errToken,
-			tokenPrefix,
-		)
+		return Token{}, fmt.Errorf("%w: one begins with %q; copy the whole line that %s printed",
+			errToken, kind.prefix(), kind.command())
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	if err != nil || len(raw) <= checksumBytes ||
-		!bytes.Equal(raw[len(raw)-checksumBytes:], checksum(raw[:len(raw)-checksumBytes])) {
-		return Token{}, fmt.Errorf(
-			"%w: it is damaged; copy the whole line that siteagent invite printed", errToken,
-		)
+		!bytes.Equal(raw[len(raw)-checksumBytes:],
+			checksum(kind.prefix(), raw[:len(raw)-checksumBytes])) {
+		return Token{}, fmt.Errorf("%w: it is damaged; copy the whole line that %s printed",
+			errToken, kind.command())
 	}
 	t, err := decodeToken(raw[:len(raw)-checksumBytes])
 	if err != nil {
 		return Token{}, err
 	}
+	t.Link = kind.Link
 	return t, t.Validate()
 }
 

@@ -475,7 +475,7 @@ func TestWhyATokenIsRefused(t *testing.T) {
 		"no end":             {raw("lab", "", "", strings.Repeat("\x00", 8), "/a"), "no expiry"},
 		"an odd address":     {raw("lab", "", "", soon, "/a", "b"), `address "b"`},
 	} {
-		body := append([]byte(c.raw), checksum([]byte(c.raw))...)
+		body := append([]byte(c.raw), checksum(tokenPrefix, []byte(c.raw))...)
 		got, err := ParseToken(tokenPrefix + base64.RawURLEncoding.EncodeToString(body))
 		if text := fmt.Sprint(err); err == nil && c.want != "<nil>" ||
 			!strings.HasPrefix(strings.TrimPrefix(text, errToken.Error()+": "), c.want) {

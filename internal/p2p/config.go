@@ -43,6 +43,7 @@ type Config struct {
 	Allow        []grid.SiteID    // the members; this site need not be among them
 	AcceptAnyone bool             // no list: every site of this domain is a member, unless banned
 	Members      *member.Registry // members and bans besides the list, and the invitations; nil = none
+	Links        *member.Links    // with other domains; nil = those of Members
 	Bootstrap    []string         // multiaddrs that end in /p2p/ID, dialled again and again
 	Preset       Preset           // empty = PresetLAN
 	NAT          relay.NAT        // for machines behind translating routers; zero = nothing

@@ -24,6 +24,12 @@
 // gone in between. What else finds members is optional: mdns, and a routing
 // table that is asked when a member is not reached (finder).
 //
+// # Links
+//
+// The gateway of a linked domain is no member. The gater lets it in, and what it opens but the
+// streams of package gate is refused: it has no owner here, gossip and relays pass it over, and
+// nothing that it says concerns the roster. Blocks of data are exchanged with it (Trades).
+//
 // # Queues
 //
 // Every queue is bounded and says what happens when it is full:
@@ -54,7 +60,7 @@
 // # Files
 //
 // The rooms below have one door each: gossip.Join, relay.New, join.New and join.Redeem,
-// death.Main; what they share is in wire.
+// death.Main, gate.New; what they share is in wire.
 //
 //	mesh.go     Mesh: New, Close, who is a peer now
 //	config.go   Config, Timing, Limits and their presets
@@ -71,6 +77,7 @@
 //	members.go  addresses of members: told, learnt, tried; who refuses connections
 //	deaths.go   what a site whose agent has died says of its attempts
 //	roster.go   who may be a member; records of members passed on; bans carried out
+//	border.go   linked domains: sending to them, and what their gateways may not do
 //	gater.go    strangers turned away at the connection
 //	guard.go    what one peer may make this site do
 //	book.go     addresses remembered over restarts

@@ -17,7 +17,7 @@ import (
 type gater struct{ m *Mesh }
 
 // InterceptPeerDial keeps this site from dialling strangers.
-func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) }
+func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) || g.m.borders(p) }
 
 // InterceptAddrDial lets every address pass.
 func (g gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
@@ -37,12 +37,12 @@ func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnM
 // InterceptUpgraded turns strangers away over TCP, but for a few who may redeem
 // an invitation.
 func (g gater) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
-	return g.m.lobby.Enter(c) || g.admit(c.RemotePeer()), 0
+	return g.m.borders(c.RemotePeer()) || g.m.lobby.Enter(c) || g.admit(c.RemotePeer()), 0
 }
 
 func (g gater) admit(p peer.ID) bool {
 	reason := g.m.judgeSite(wire.SiteOf(p))
-	if reason == grid.ReasonNone {
+	if reason == grid.ReasonNone || g.m.borders(p) {
 		return true
 	}
 	g.m.refused(&refusedError{Site: wire.SiteOf(p), Reason: reason})

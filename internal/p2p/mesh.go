@@ -17,6 +17,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/gate"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/gossip"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/join"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
@@ -59,6 +60,16 @@ type Handlers struct {
 	// OnMembers says that the roster changed because of what a peer said. nil =
 	// nobody wants to know.
 	OnMembers func()
+	// OnBorder brings a validated message of a linked domain, which is named as DomainSite does.
+	// nil = nobody wants to know; so are the others.
+	OnBorder func(domain grid.SiteID, m protocol.Message)
+	// OnNeighbourSeen says that the gateway of a linked domain is connected, and what that domain
+	// is called here. For one domain it never overlaps with OnNeighbourGone.
+	OnNeighbourSeen func(domain grid.SiteID, name grid.DomainID)
+	// OnNeighbourGone says that a linked domain was lost.
+	OnNeighbourGone func(domain grid.SiteID)
+	// OnLinks says that the links changed because of what another domain said.
+	OnLinks func()
 }
 
 // Mesh is this site's place among the others. It is safe for concurrent use.
@@ -76,6 +87,7 @@ type Mesh struct {
 	gossip   *gossip.Topic
 	logs     *logServer
 	lobby    *join.Lobby
+	gates    *gate.Gates
 	relays   *relay.Relays
 	finder   *finder
 	guard    *guard
@@ -152,15 +164,18 @@ func (m *Mesh) prepare(life context.Context, cancel context.CancelFunc) {
 	}
 	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { wire.Later(life, d, f) }) }
 	m.lobby = m.newLobby()
+	m.gates = m.newGates()
 }
 
-// makeMembers takes the registry of members, or an empty one.
+// makeMembers takes the registry of members, or an empty one, and the links.
 func (m *Mesh) makeMembers() error {
-	if m.cfg.Members != nil {
-		return nil
-	}
 	var err error
-	m.cfg.Members, err = member.Open(member.Config{Domain: m.cfg.Domain})
+	if m.cfg.Members == nil {
+		m.cfg.Members, err = member.Open(member.Config{Domain: m.cfg.Domain})
+	}
+	if err == nil && m.cfg.Links == nil {
+		m.cfg.Links, err = member.OpenLinks(m.cfg.Members)
+	}
 	return err
 }
 
@@ -200,10 +215,11 @@ func (m *Mesh) open(ctx context.Context) error {
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
-	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.lobby.Serve(ctx, s) })
+	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.serveJoin(ctx, s) })
 	m.host.SetStreamHandler(protocol.DeathStreamID, func(s network.Stream) { m.serveDeaths(ctx, s) })
 	m.host.Network().Notify(m.arrivals)
 	m.wg.Go(func() { m.relays.Run(ctx) })
+	m.openGates(ctx)
 	if err := m.discover(ctx); err != nil {
 		return err
 	}
@@ -284,6 +300,8 @@ func (m *Mesh) Close() error {
 	m.host.RemoveStreamHandler(protocol.LogStreamID)
 	m.host.RemoveStreamHandler(protocol.JoinStreamID)
 	m.host.RemoveStreamHandler(protocol.DeathStreamID)
+	m.host.RemoveStreamHandler(gate.StreamID)
+	m.host.RemoveStreamHandler(gate.LinkStreamID)
 	m.host.Network().StopNotify(m.arrivals)
 	var err error
 	if m.gossip != nil {

@@ -170,7 +170,8 @@ func (s relayMembers) TellOwn(addrs []ma.Multiaddr) { s.m.tellAll(s.m.host.ID(),
 // newLobby makes the place where strangers with an invitation wait.
 func (m *Mesh) newLobby() *join.Lobby {
 	return join.New(join.Config{
-		Members: m.cfg.Members, Judge: m.judgeSite, Guests: m.cfg.Limits.Guests, Stay: m.cfg.Timing.Guest,
+		Members: m.cfg.Members, Judge: m.judgeSite, Linking: m.cfg.Links.Inviting,
+		Guests: m.cfg.Limits.Guests, Stay: m.cfg.Timing.Guest,
 		Counts: m.counts, Log: m.log, After: m.after,
 		Hold: func() (release func(), ok bool) { return m.wg.Done, m.enter() },
 		Fill: m.introduce, Admitted: m.newcomer,

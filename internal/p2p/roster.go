@@ -31,7 +31,7 @@ func (m *Mesh) judgeSite(site grid.SiteID) grid.Reason {
 		return grid.ReasonNone
 	case standing == member.Banned:
 		return grid.ReasonBanned
-	case standing == member.Admitted || m.cfg.AcceptAnyone:
+	case standing == member.Admitted || m.cfg.AcceptAnyone && !m.isGateway(site):
 		return grid.ReasonNone
 	default:
 		return grid.ReasonNotMember
@@ -226,15 +226,20 @@ func (m *Mesh) review() {
 	}
 }
 
-// dismiss closes a connection of a peer that is neither a member nor a guest:
+// belongs reports whether a connection is a member's, a guest's or a linked domain's.
+func (m *Mesh) belongs(c network.Conn) bool {
+	return m.Allowed(c.RemotePeer()) || m.lobby.Has(c) || m.borders(c.RemotePeer())
+}
+
+// dismiss closes a connection of a peer that is neither a member nor a guest nor a neighbour:
 // one that was complete just when the peer was banned.
 func (m *Mesh) dismiss(c network.Conn) {
-	if !m.ownHost || m.Allowed(c.RemotePeer()) || m.lobby.Has(c) || !m.enter() {
+	if !m.ownHost || m.belongs(c) || !m.enter() {
 		return
 	}
 	defer m.wg.Done()
 	m.after(farewell, func() {
-		if !m.Allowed(c.RemotePeer()) && !m.lobby.Has(c) {
+		if !m.belongs(c) {
 			_ = c.Close()
 		}
 	})

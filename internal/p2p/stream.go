@@ -126,7 +126,7 @@ func isTimeout(err error) bool {
 
 // serve reads a stream that a peer opened.
 func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
-	if m.lobby.Has(stream.Conn()) || !m.enter() {
+	if m.isStranger(stream.Conn()) || !m.enter() {
 		_ = stream.Reset()
 		return
 	}

@@ -2,6 +2,7 @@ package border
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -23,16 +24,16 @@ func (m *Machine) Check() error {
 			return fmt.Errorf("border: %d %s, at most %d may be", b.have, b.what, b.may)
 		}
 	}
-	for _, e := range m.errandsWhere(func(*errand) bool { return true }) {
-		if m.errands[e.attempt] != e || e.exit != nil && !e.taken || e.acked && e.exit == nil {
+	for _, e := range slices.Clone(m.errands) {
+		if m.errands.get(e.attempt, "") != e || e.exit != nil && !e.taken || e.acked && e.exit == nil {
 			return fmt.Errorf("border: errand %s cannot be so", e.attempt)
 		}
 		if has := m.out.Facts().Get(factTaken, e.attempt.String()) != nil; has != e.taken {
 			return fmt.Errorf("border: errand %s is taken %t, a fact %t", e.attempt, e.taken, has)
 		}
 	}
-	for _, g := range m.guestsWhere(func(*guest) bool { return true }) {
-		if m.guests[g.name] != g || m.out.Facts().Get(factGiven, g.name) == nil {
+	for _, g := range slices.Clone(m.guests) {
+		if m.guest(g.name) != g || m.out.Facts().Get(factGiven, g.name) == nil {
 			return fmt.Errorf("border: order %s is no fact", g.name)
 		}
 		if _, known := m.foreign[g.job]; g.job != "" && !known {
@@ -45,7 +46,7 @@ func (m *Machine) Check() error {
 // checkLater verifies that no two attempts of one task are here at the same time.
 func (m *Machine) checkLater() error {
 	seen := make(map[string]grid.Token)
-	for _, g := range m.guestsWhere(func(*guest) bool { return !m.cfg.NoRequestIDs }) {
+	for _, g := range m.guests.where(func(*guest) bool { return !m.cfg.NoRequestIDs }) {
 		key := g.attempt.Task.String() + " " + string(g.domain)
 		if other, twice := seen[key]; twice {
 			return fmt.Errorf("border: %s is here as attempts %d and %d", key, other, g.attempt.Token)

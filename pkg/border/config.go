@@ -27,6 +27,10 @@ type Config struct {
 	// served after those that owe less.
 	Credit float64
 
+	// Patience is for how long a neighbour that owes too much is refused after another one has found
+	// no capacity.
+	Patience time.Duration
+
 	MaxQueries int // under way at a time, in each direction
 	MaxOrders  int // under way at a time, in each direction
 
@@ -40,7 +44,7 @@ type Config struct {
 func Default(here, domain grid.SiteID, name grid.DomainID) Config {
 	return Config{
 		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
-		Renew: 2 * time.Second, TTL: 2 * time.Second, Credit: 3600, MaxQueries: 64, MaxOrders: 1024,
+		Renew: 2 * time.Second, TTL: 2 * time.Second, Credit: 3600, Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
 	}
 }
 
@@ -49,8 +53,9 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxHops < 1 || c.MaxHops > protocol.MaxHops:
 		return invalidf("hops: want 1 to %d, have %d", protocol.MaxHops, c.MaxHops)
-	case c.Again <= 0 || c.Renew <= 0:
-		return invalidf("again, renew: want more than 0, have %s and %s", c.Again, c.Renew)
+	case c.Again <= 0 || c.Renew <= 0 || c.Patience < 0:
+		return invalidf("again, renew, patience: want above 0, the last at least, have %s, %s, %s",
+			c.Again, c.Renew, c.Patience)
 	case c.TTL < grid.MinTTL || c.TTL > grid.MaxTTL:
 		return invalidf("ttl: want %s to %s, have %s", grid.MinTTL, grid.MaxTTL, c.TTL)
 	case !(c.Credit >= 0 && c.Credit <= maxCredit):

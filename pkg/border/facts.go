@@ -3,6 +3,7 @@ package border
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -174,7 +175,7 @@ func (m *Machine) restoreErrand(f step.Fact) error {
 	if err := v.Domain.Validate(); err != nil {
 		return err
 	}
-	m.errands[id] = e
+	m.errands.put(e)
 	return v.Submitter.Validate()
 }
 
@@ -225,21 +226,21 @@ func (m *Machine) restoreGuest(f step.Fact) error {
 			return err
 		}
 	}
-	m.guests[g.name] = g
+	m.guests.put(g)
 	return v.Domain.Validate()
 }
 
 // resume takes up what an earlier run left. The neighbours are told when they are there.
 func (m *Machine) resume() {
 	m.bootedAt = m.now
-	for _, e := range m.errandsWhere(func(*errand) bool { return true }) {
+	for _, e := range slices.Clone(m.errands) {
 		e.heard, e.made = m.now, m.now
 		if !e.here && e.exit == nil {
 			m.stage(e)
 		}
 		m.rouse(e, e.pause)
 	}
-	for _, g := range m.guestsWhere(func(*guest) bool { return true }) {
+	for _, g := range slices.Clone(m.guests) {
 		g.heard = m.now
 		m.advance(g)
 		m.rouseGuest(g, g.pause)

@@ -30,7 +30,7 @@ func (m *Machine) onRenewTimer(domain grid.SiteID) {
 		return
 	}
 	l.renewAt = time.Time{}
-	wanting := m.guestsWhere(func(g *guest) bool { return g.domain == domain && g.exit == nil })
+	wanting := m.guests.where(func(g *guest) bool { return g.domain == domain && g.exit == nil })
 	if len(wanting) == 0 || !l.connected {
 		return // the next order, or the neighbour's return, sets the timer again
 	}
@@ -81,9 +81,9 @@ func (m *Machine) onBorderLease(domain grid.SiteID, msg protocol.BorderLease) {
 // named lists the orders of an attempt: one, or none.
 func (m *Machine) named(domain grid.SiteID, id grid.AttemptID) []*guest {
 	if m.cfg.NoRequestIDs {
-		return m.guestsWhere(func(g *guest) bool { return g.domain == domain && g.attempt == id })
+		return m.guests.where(func(g *guest) bool { return g.domain == domain && g.attempt == id })
 	}
-	if g := m.guests[guestName(domain, id)]; g != nil {
+	if g := m.guest(guestName(domain, id)); g != nil {
 		return []*guest{g}
 	}
 	return nil
@@ -135,10 +135,10 @@ func (m *Machine) onBorderFence(domain grid.SiteID, msg protocol.BorderFence) {
 }
 
 func (m *Machine) evictBelow(domain grid.SiteID, below grid.AttemptID, why string) {
-	for _, g := range m.guestsWhere(func(g *guest) bool {
-		return g.domain == domain && g.attempt.Task == below.Task && g.attempt.Token < below.Token
-	}) {
-		m.evict(g, why)
+	for _, g := range m.guests.below(below) {
+		if g.domain == domain {
+			m.evict(g, why)
+		}
 	}
 }
 
@@ -152,7 +152,7 @@ func (m *Machine) evict(g *guest, why string) {
 
 // forgetGuest keeps nothing of an order, and has the broker do so.
 func (m *Machine) forgetGuest(g *guest) {
-	delete(m.guests, g.name)
+	m.guests.remove(g)
 	delete(m.foreign, g.job)
 	m.out.StopTimer(timerGuest, g.name)
 	m.out.Persist(step.Fact{Kind: factGiven, Key: g.name})

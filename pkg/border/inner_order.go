@@ -44,7 +44,7 @@ func (m *Machine) onOrder(domain grid.SiteID, msg protocol.BorderOrder) {
 	if m.cfg.NoRequestIDs {
 		name += " " + strconv.FormatUint(m.number(), 10)
 	}
-	if g := m.guests[name]; g != nil {
+	if g := m.guest(name); g != nil {
 		m.orderedAgain(g, msg)
 		return
 	}
@@ -75,7 +75,7 @@ func (m *Machine) onOrder(domain grid.SiteID, msg protocol.BorderOrder) {
 		name: name, domain: domain, attempt: msg.Attempt, passage: msg.Passage, spec: msg.Spec,
 		here: msg.Here, heard: m.now, pause: m.cfg.Again,
 	}
-	m.guests[name] = g
+	m.guests.put(g)
 	m.saveGuest(g)
 	m.out.Report(step.LevelInfo, eventGuest, step.Report{Attempt: g.attempt, Site: domain})
 	m.askFor([]*guest{g})
@@ -86,7 +86,7 @@ func (m *Machine) onOrder(domain grid.SiteID, msg protocol.BorderOrder) {
 
 // isOvertaken reports whether a later attempt of a task is here.
 func (m *Machine) isOvertaken(domain grid.SiteID, id grid.AttemptID) bool {
-	return len(m.guestsWhere(func(g *guest) bool {
+	return len(m.guests.where(func(g *guest) bool {
 		return g.domain == domain && g.attempt.Task == id.Task && g.attempt.Token > id.Token
 	})) > 0
 }
@@ -148,8 +148,8 @@ func (m *Machine) onReplied(in step.Replied) {
 	delete(m.commands, in.Command)
 	switch {
 	case !known:
-	case m.guests[name] != nil:
-		m.submitted(m.guests[name], in)
+	case m.guest(name) != nil:
+		m.submitted(m.guest(name), in)
 	case m.probes[name] != nil:
 		if in.Err != "" {
 			p := m.probes[name]
@@ -175,7 +175,7 @@ func (m *Machine) submitted(g *guest, in step.Replied) {
 
 // onNews follows a job that the broker runs for a neighbour, or a probe.
 func (m *Machine) onNews(in step.OrderNews) {
-	g, p := m.guests[in.Ref], m.probes[in.Ref]
+	g, p := m.guest(in.Ref), m.probes[in.Ref]
 	switch {
 	case p != nil && in.Probed:
 		if p.job == "" || p.job == in.Job {
@@ -270,13 +270,13 @@ func (m *Machine) lose(g *guest) {
 
 // onStaged takes it that what an order needs is here, or cannot be had; or the same of an errand.
 func (m *Machine) onStaged(in step.Staged) {
-	if e := m.errands[in.Attempt]; e != nil {
+	if e := m.errands.get(in.Attempt, ""); e != nil {
 		if !e.here {
 			m.stagedErrand(e, in)
 		}
 		return
 	}
-	for _, g := range m.guestsWhere(func(g *guest) bool {
+	for _, g := range m.guests.where(func(g *guest) bool {
 		return g.attempt == in.Attempt && g.here && !g.staged && g.exit == nil
 	}) {
 		if in.Problem != "" {
@@ -292,7 +292,7 @@ func (m *Machine) onStaged(in step.Staged) {
 
 // isStrange reports whether an attempt is here already, as another domain's or as this one's own.
 func (m *Machine) isStrange(domain grid.SiteID, id grid.AttemptID) bool {
-	return m.errands[id] != nil || len(m.guestsWhere(func(g *guest) bool {
+	return m.errands.get(id, "") != nil || len(m.guests.where(func(g *guest) bool {
 		return g.attempt == id && g.domain != domain
 	})) > 0
 }

@@ -1,9 +1,9 @@
 package border
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,16 +14,15 @@ import (
 
 // inner is the half that gives.
 type inner struct {
-	probes   map[string]*probe               // by their names
-	guests   map[string]*guest               // by theirs
+	probes   map[string]*probe // by their names
+	guests   table[*guest]
 	commands map[uint64]string               // of Orders that are not answered yet, whose they are
 	foreign  map[grid.JobID]protocol.Passage // how the jobs of neighbours came here
 }
 
 func newInner() inner {
 	return inner{
-		probes: make(map[string]*probe), guests: make(map[string]*guest),
-		commands: make(map[uint64]string), foreign: make(map[grid.JobID]protocol.Passage),
+		probes: make(map[string]*probe), commands: make(map[uint64]string), foreign: make(map[grid.JobID]protocol.Passage),
 	}
 }
 
@@ -33,6 +32,7 @@ type probe struct {
 	passage protocol.Passage
 	asked   grid.JobID // as which job the neighbour asked
 	seq     uint32
+	count   uint32
 	need    int64
 	command uint64
 	job     grid.JobID // as which job the broker asks; empty: not known yet
@@ -57,6 +57,7 @@ func (m *Machine) onQuery(domain grid.SiteID, msg protocol.BorderQuery) {
 		why = grid.ReasonTooMany
 	}
 	if why != grid.ReasonNone {
+		m.unserved(domain, why)
 		m.refuseQuery(domain, msg.Job, msg.Seq, grid.Refusal{Reason: why, Never: never})
 		return
 	}
@@ -65,7 +66,7 @@ func (m *Machine) onQuery(domain grid.SiteID, msg protocol.BorderQuery) {
 	}
 	p := &probe{
 		domain: domain, passage: msg.Passage, asked: msg.Job, seq: msg.Seq,
-		need: msg.Req.Need.MilliCPUs, command: m.number(), until: m.now.Add(msg.TTL),
+		count: msg.Count, need: msg.Req.Need.MilliCPUs, command: m.number(), until: m.now.Add(msg.TTL),
 	}
 	m.probes[ref], m.commands[p.command] = p, ref
 	m.out.Emit(step.Order{Command: p.command, Input: step.Probe{
@@ -103,9 +104,9 @@ func (m *Machine) admits(
 		return grid.ReasonPassedOn, false
 	case !slices.Contains(l.terms.Kinds, kind):
 		return grid.ReasonKind, true
-	case m.giveLeft(l) < need:
+	case m.giveLeft(l) < need, m.isKeptWaiting(domain):
 		return grid.ReasonShare, false
-	case l.terms.Tasks > 0 && len(m.guestsOf(domain)) >= int(l.terms.Tasks):
+	case l.terms.Tasks > 0 && m.running(domain) >= int(l.terms.Tasks):
 		return grid.ReasonShare, false
 	default:
 		return grid.ReasonNone, false
@@ -117,30 +118,44 @@ func (m *Machine) isHereAlready(way protocol.Passage, ref string) bool {
 	same := func(other protocol.Passage) bool {
 		return other.Request == way.Request && other.Path[0] == way.Path[0]
 	}
-	for name, p := range m.probes { // whether one is, so that the order does not matter
-		if name != ref && same(p.passage) {
+	for _, name := range slices.Sorted(maps.Keys(m.probes)) {
+		if name != ref && same(m.probes[name].passage) {
 			return true
 		}
 	}
-	for name, g := range m.guests {
-		if name != ref && same(g.passage) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.guests, func(g *guest) bool {
+		return g.name != ref && same(g.passage)
+	})
 }
 
-// giveLeft is what a neighbour may still use here, in thousandths of a core: of one that owes too
-// much what all neighbours use counts, so that it gets what the others leave.
+// giveLeft is how much a neighbour may still use here, in thousandths of a core: for one that owes
+// too much all that neighbours use counts, so that it gets the rest.
 func (m *Machine) giveLeft(l *link) int64 {
-	left := m.near.share(l.terms.Give)
 	all := m.owes(l.terms.Domain)
-	for _, g := range m.guests { // a sum has no order
-		if all || g.domain == l.terms.Domain {
+	if l.terms.Give >= 100 && !all {
+		return math.MaxInt64
+	}
+	left := m.near.share(l.terms.Give)
+	passedOn := make(map[grid.JobID]bool) // a further neighbour runs them
+	for _, e := range m.errands {
+		passedOn[e.attempt.Task.Job] = true
+	}
+	for _, g := range m.guests {
+		if (all || g.domain == l.terms.Domain) && g.exit == nil && !passedOn[g.job] {
 			left -= g.spec.Need.MilliCPUs
 		}
 	}
 	return left
+}
+
+// isKeptWaiting reports whether a neighbour that owes too much is refused because another one, that
+// owes less, has found no capacity here a moment ago.
+func (m *Machine) isKeptWaiting(domain grid.SiteID) bool {
+	debt := m.near.favours[domain].debt()
+	return m.owes(domain) && slices.ContainsFunc(m.near.sorted(), func(l *link) bool {
+		return m.near.favours[l.terms.Domain].debt() < debt && !l.unserved.IsZero() &&
+			m.now.Sub(l.unserved) < m.cfg.Patience
+	})
 }
 
 // ordered says for whom a job runs here.
@@ -198,28 +213,54 @@ func (m *Machine) probed(ref string, news step.OrderNews) {
 	if why != grid.ReasonNone {
 		return
 	}
-	if news.Offer == nil {
-		refusal := grid.Refusal{Reason: grid.ReasonFull}
-		if news.Refusal != nil && news.Refusal.Validate() == nil {
-			refusal = *news.Refusal
-		}
-		m.refuseQuery(p.domain, p.asked, p.seq, refusal)
-		return
-	}
-	offer := plainOffer(*news.Offer, m.number())
-	offer.TasksNow = max(news.Tasks, 1)
-	if p.need > 0 {
-		offer.TasksNow = min(offer.TasksNow, uint32(max(m.giveLeft(l)/p.need, 1)))
-	}
-	if t := l.terms.Tasks; t > 0 {
-		offer.TasksNow = min(offer.TasksNow, t)
+	offer, has := m.offerOf(l, p, news)
+	if l.unserved = m.now; has && offer.TasksNow >= p.count {
+		l.unserved = time.Time{}
 	}
 	answer := protocol.BorderAnswer{Job: p.asked, Seq: p.seq, Offer: &offer}
-	if answer.Validate() != nil {
-		m.refuseQuery(p.domain, p.asked, p.seq, grid.Refusal{Reason: grid.ReasonFull})
+	if has && answer.Validate() == nil {
+		m.sendBorder(p.domain, answer)
 		return
 	}
-	m.sendBorder(p.domain, answer)
+	refusal := grid.Refusal{Reason: grid.ReasonFull}
+	if news.Refusal != nil && news.Refusal.Validate() == nil {
+		refusal = *news.Refusal
+	}
+	if refusal.Never {
+		l.unserved = time.Time{}
+	}
+	m.refuseQuery(p.domain, p.asked, p.seq, refusal)
+}
+
+// offerOf is what a neighbour is offered: the nearest site's place, and as many tasks as the link
+// allows and have space beside the orders that have no site yet.
+func (m *Machine) offerOf(l *link, p *probe, news step.OrderNews) (grid.Offer, bool) {
+	if news.Offer == nil {
+		return grid.Offer{}, false
+	}
+	unplaced := m.guests.where(func(g *guest) bool {
+		return g.exit == nil && g.news.Phase < grid.PhaseAwarded
+	})
+	free := int64(news.Tasks) - int64(len(unplaced))
+	if p.need > 0 {
+		free = min(free, m.giveLeft(l)/p.need)
+	}
+	if t := l.terms.Tasks; t > 0 {
+		free = min(free, int64(t)-int64(m.running(p.domain)))
+	}
+	if free < 1 {
+		return grid.Offer{}, false
+	}
+	offer := plainOffer(*news.Offer, m.number())
+	offer.TasksNow = uint32(min(free, grid.MaxTasks))
+	return offer, true
+}
+
+// unserved notes that a neighbour has found no capacity.
+func (m *Machine) unserved(domain grid.SiteID, why grid.Reason) {
+	if l := m.near.links[domain]; l != nil && why == grid.ReasonShare {
+		l.unserved = m.now
+	}
 }
 
 func (m *Machine) refuseQuery(domain grid.SiteID, job grid.JobID, seq uint32, why grid.Refusal) {
@@ -235,6 +276,9 @@ func (m *Machine) dropProbe(ref string) {
 	delete(m.probes, ref)
 }
 
+// guest finds an order by its name; nil: it is not here.
+func (m *Machine) guest(name string) *guest { return m.guests.get(attemptIn(name), name) }
+
 // endLateProbes forgets queries whose answers nobody awaits.
 func (m *Machine) endLateProbes() {
 	for _, ref := range slices.Sorted(maps.Keys(m.probes)) {
@@ -244,20 +288,12 @@ func (m *Machine) endLateProbes() {
 	}
 }
 
-// guestsOf lists a neighbour's orders, ascending by attempt.
-func (m *Machine) guestsOf(domain grid.SiteID) []*guest {
-	return m.guestsWhere(func(g *guest) bool { return g.domain == domain })
+// running counts a neighbour's orders that have not ended.
+func (m *Machine) running(domain grid.SiteID) int {
+	return len(m.guests.where(func(g *guest) bool { return g.domain == domain && g.exit == nil }))
 }
 
-func (m *Machine) guestsWhere(is func(*guest) bool) []*guest {
-	var all []*guest
-	for _, g := range m.guests {
-		if is(g) {
-			all = append(all, g)
-		}
-	}
-	slices.SortFunc(all, func(a, b *guest) int {
-		return cmp.Or(a.attempt.Compare(b.attempt), cmp.Compare(a.name, b.name))
-	})
-	return all
+// guestsOf lists a neighbour's orders, ascending by attempt.
+func (m *Machine) guestsOf(domain grid.SiteID) []*guest {
+	return m.guests.where(func(g *guest) bool { return g.domain == domain })
 }

@@ -18,6 +18,7 @@ type link struct {
 	terms     step.Link
 	connected bool
 	since     time.Time // it is connected, or was last
+	unserved  time.Time // when it last found no capacity here for all that it asked for; zero: never
 	renewAt   time.Time // when leases of its orders are asked for; zero: none is
 }
 
@@ -35,6 +36,8 @@ type neighbours struct {
 	links   map[grid.SiteID]*link
 	favours map[grid.SiteID]favour
 	cores   map[grid.SiteID]int64 // of each member that is there, and of this site; thousandths
+	// capacity is the sum of cores: that of the domain.
+	capacity int64
 }
 
 func newNeighbours() neighbours {
@@ -51,22 +54,21 @@ func (n *neighbours) sorted() []*link {
 	})
 }
 
-// capacity is that of the domain, in thousandths of a core.
-func (n *neighbours) capacity() int64 {
-	var sum int64
-	for _, c := range n.cores { // a sum has no order
-		sum += c
+// set notes how many cores a member has, in thousandths; 0: it is gone.
+func (n *neighbours) set(id grid.SiteID, cores int64) {
+	n.capacity += cores - n.cores[id]
+	if n.cores[id] = cores; cores == 0 {
+		delete(n.cores, id)
 	}
-	return sum
 }
 
 // share is so many percent of the domain's capacity.
-func (n *neighbours) share(percent uint32) int64 { return n.capacity() * int64(percent) / 100 }
+func (n *neighbours) share(percent uint32) int64 { return n.capacity * int64(percent) / 100 }
 
 // rank counts the links whose domains owe less than this one does: they are served before it.
 func (n *neighbours) rank(domain grid.SiteID) (before int) {
 	own := n.favours[domain].debt()
-	for _, l := range n.links { // counted, so that the order does not matter
+	for _, l := range n.sorted() {
 		if n.favours[l.terms.Domain].debt() < own {
 			before++
 		}
@@ -198,7 +200,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	_, known := m.near.cores[in.Site]
 	if in.Domain == "" && in.Site.Validate() == nil && in.Capability.Validate() == nil &&
 		(known || len(m.near.cores) < maxMembers) {
-		m.near.cores[in.Site] = in.Capability.Total.MilliCPUs
+		m.near.set(in.Site, in.Capability.Total.MilliCPUs)
 	}
 }
 

@@ -111,9 +111,9 @@ func (m *Machine) dispatch(in step.Input) {
 	case step.PeerSeen:
 		m.onPeerSeen(in)
 	case step.PeerGone:
-		delete(m.near.cores, in.Site)
+		m.near.set(in.Site, 0)
 	case step.CapacityChanged:
-		m.near.cores[m.cfg.Here] = max(in.Capability.Total.MilliCPUs, 0)
+		m.near.set(m.cfg.Here, max(in.Capability.Total.MilliCPUs, 0))
 	case step.BansChanged:
 		m.banned.Change(in, m.cfg.Here)
 	case step.ClockStepped:
@@ -208,11 +208,11 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 func (m *Machine) onTimer(key step.TimerKey) {
 	switch key.Name {
 	case timerErrand:
-		if id, err := grid.ParseAttemptID(key.ID); err == nil && m.errands[id] != nil {
-			m.wakeErrand(m.errands[id])
+		if id, err := grid.ParseAttemptID(key.ID); err == nil && m.errands.get(id, "") != nil {
+			m.wakeErrand(m.errands.get(id, ""))
 		}
 	case timerGuest:
-		if g := m.guests[key.ID]; g != nil {
+		if g := m.guest(key.ID); g != nil {
 			m.wakeGuest(g)
 		}
 	case timerRenew:

@@ -1,8 +1,8 @@
 package border
 
 import (
-	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,14 +14,13 @@ import (
 // outer is the half that takes.
 type outer struct {
 	queries  map[query]asked
-	errands  map[grid.AttemptID]*errand
+	errands  table[*errand]
 	receipts map[grid.AttemptID]*receipt
 }
 
 func newOuter() outer {
 	return outer{
-		queries: make(map[query]asked), errands: make(map[grid.AttemptID]*errand),
-		receipts: make(map[grid.AttemptID]*receipt),
+		queries: make(map[query]asked), receipts: make(map[grid.AttemptID]*receipt),
 	}
 }
 
@@ -111,9 +110,12 @@ func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passag
 
 // takeLeft is what may still be taken of a neighbour, in thousandths of a core.
 func (m *Machine) takeLeft(l *link) int64 {
+	if l.terms.Take >= 100 {
+		return math.MaxInt64
+	}
 	left := m.near.share(l.terms.Take)
-	for _, e := range m.errands { // a sum has no order
-		if e.domain == l.terms.Domain {
+	for _, e := range m.errands {
+		if e.domain == l.terms.Domain && e.exit == nil {
 			left -= e.spec.Need.MilliCPUs
 		}
 	}
@@ -137,10 +139,13 @@ func (m *Machine) onAnswer(domain grid.SiteID, msg protocol.BorderAnswer) {
 	}
 	offer := plainOffer(*msg.Offer, m.number())
 	if l := m.near.links[domain]; l != nil && q.need > 0 {
-		offer.TasksNow = min(offer.TasksNow, uint32(max(m.takeLeft(l)/q.need, 1)))
+		offer.TasksNow = min(offer.TasksNow, tasksOf(m.takeLeft(l), q.need))
 	}
 	m.sendAs(domain, q.submitter, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer})
 }
+
+// tasksOf is how many tasks have space in so many cores, one at least.
+func tasksOf(cores, need int64) uint32 { return uint32(min(max(cores/need, 1), grid.MaxTasks)) }
 
 // plainOffer is an offer of a domain: where and when, and nothing of who makes it. None holds
 // anything.
@@ -179,18 +184,5 @@ func (m *Machine) dropQueries(domain grid.SiteID) {
 
 // errandsOf lists a neighbour's errands, ascending by attempt.
 func (m *Machine) errandsOf(domain grid.SiteID) []*errand {
-	return m.errandsWhere(func(e *errand) bool { return e.domain == domain })
-}
-
-func (m *Machine) errandsWhere(is func(*errand) bool) []*errand {
-	var all []*errand
-	for _, e := range m.errands {
-		if is(e) {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *errand) int {
-		return cmp.Or(a.attempt.Compare(b.attempt), cmp.Compare(a.domain, b.domain))
-	})
-	return all
+	return m.errands.where(func(e *errand) bool { return e.domain == domain })
 }

@@ -40,7 +40,7 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 	var below []grid.AttemptID
 	number := m.number()
 	for _, id := range msg.Attempts {
-		e := m.errands[id]
+		e := m.errands.get(id, "")
 		switch {
 		case e == nil || e.domain != domain:
 			if _, ended := m.receipts[id]; !ended {
@@ -76,7 +76,7 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 func (m *Machine) onLease(from, to grid.SiteID, msg protocol.Lease) {
 	lent := make(map[uint64]map[time.Duration][]grid.AttemptID)
 	for _, id := range msg.Attempts {
-		e := m.errands[id]
+		e := m.errands.get(id, "")
 		if e == nil || e.submitter != from || e.domain != to || e.exit != nil {
 			m.unexpected(from, "a lease of an attempt that is not there")
 			continue
@@ -114,7 +114,7 @@ func (m *Machine) onLease(from, to grid.SiteID, msg protocol.Lease) {
 
 // onState tells the submitter how an attempt goes.
 func (m *Machine) onState(domain grid.SiteID, msg protocol.BorderState) {
-	e := m.errands[msg.Attempt]
+	e := m.errands.get(msg.Attempt, "")
 	if e == nil || e.domain != domain || !e.taken || e.exit != nil {
 		m.unexpected(domain, "news of an attempt that is not there")
 		return
@@ -133,7 +133,7 @@ func (m *Machine) onEnd(domain grid.SiteID, msg protocol.BorderEnd) {
 		m.sendBorder(domain, r.message())
 		return
 	}
-	e := m.errands[msg.Attempt]
+	e := m.errands.get(msg.Attempt, "")
 	switch {
 	case e == nil || e.domain != domain || !e.taken:
 		m.sendBorder(domain, protocol.BorderFence{Below: []grid.AttemptID{above(msg.Attempt)}})
@@ -174,7 +174,7 @@ func (m *Machine) collect(e *errand) {
 // onCollected: what an attempt left is here. If it cannot be had for long enough it is as lost there
 // as here, and the task runs again elsewhere.
 func (m *Machine) onCollected(in step.Collected) {
-	e := m.errands[in.Attempt]
+	e := m.errands.get(in.Attempt, "")
 	switch {
 	case e == nil || e.exit == nil || e.collected:
 		return
@@ -210,7 +210,7 @@ func (m *Machine) sendExited(e *errand) {
 // onExitAck receipts what the submitter has all of.
 func (m *Machine) onExitAck(from, to grid.SiteID, msg protocol.ExitAck) {
 	for _, id := range msg.Attempts {
-		e := m.errands[id]
+		e := m.errands.get(id, "")
 		if e == nil || e.submitter != from || e.domain != to || e.exit == nil || e.acked {
 			continue
 		}
@@ -243,7 +243,7 @@ func (m *Machine) askToSign(e *errand) {
 // onSigned gives the receipt, and counts it once.
 func (m *Machine) onSigned(in step.Signed) {
 	id, err := grid.ParseAttemptID(in.ID)
-	e := m.errands[id]
+	e := m.errands.get(id, "")
 	if err != nil || e == nil || !e.acked {
 		return
 	}
@@ -267,9 +267,9 @@ func (m *Machine) onSigned(in step.Signed) {
 // keepReceipt remembers a receipt, and forgets the oldest of too many.
 func (m *Machine) keepReceipt(r *receipt) {
 	if len(m.receipts) >= m.cfg.MaxOrders {
-		oldest := slices.MinFunc(slices.Collect(maps.Values(m.receipts)), func(a, b *receipt) int {
+		oldest := slices.SortedFunc(maps.Values(m.receipts), func(a, b *receipt) int {
 			return cmp.Or(a.at.Compare(b.at), a.Attempt.Compare(b.Attempt))
-		})
+		})[0]
 		delete(m.receipts, oldest.Attempt)
 		m.out.Persist(step.Fact{Kind: factReceipt, Key: oldest.Attempt.String()})
 	}

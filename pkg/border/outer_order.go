@@ -86,7 +86,7 @@ func (m *Machine) onAward(from, to grid.SiteID, msg protocol.Award) {
 func (m *Machine) order(
 	from, to grid.SiteID, id grid.AttemptID, msg protocol.Award, t protocol.AwardedTask,
 ) grid.Reason {
-	if e := m.errands[id]; e != nil {
+	if e := m.errands.get(id, ""); e != nil {
 		if e.domain != to || e.submitter != from {
 			return grid.ReasonInvalid
 		}
@@ -117,7 +117,7 @@ func (m *Machine) order(
 		domain: to, attempt: id, submitter: from, passage: way, spec: spec, made: m.now,
 		heard: m.now, phase: grid.PhaseAwarded, pause: m.cfg.Again,
 	}
-	m.errands[id] = e
+	m.errands.put(e)
 	m.out.Report(step.LevelInfo, eventOrdered, step.Report{Attempt: id, Site: to})
 	m.stage(e)
 	m.sendOrder(e)
@@ -156,10 +156,10 @@ func alone(s grid.Spec, id grid.AttemptID, item grid.Item) (grid.Spec, bool) {
 // overtake drops earlier attempts of a task: the submitter awards another only when nothing of them
 // can run.
 func (m *Machine) overtake(from grid.SiteID, id grid.AttemptID) {
-	for _, e := range m.errandsWhere(func(e *errand) bool {
-		return e.attempt.Task == id.Task && e.attempt.Token < id.Token && e.submitter == from
-	}) {
-		m.fence(e, "a later attempt was awarded")
+	for _, e := range m.errands.below(id) {
+		if e.submitter == from {
+			m.fence(e, "a later attempt was awarded")
+		}
 	}
 }
 
@@ -262,7 +262,7 @@ func (m *Machine) dropErrand(e *errand, why string) {
 
 // forgetErrand keeps nothing of it.
 func (m *Machine) forgetErrand(e *errand) {
-	delete(m.errands, e.attempt)
+	m.errands.remove(e)
 	m.out.StopTimer(timerErrand, e.attempt.String())
 	if e.taken {
 		m.out.Persist(step.Fact{Kind: factTaken, Key: e.attempt.String()})
@@ -277,18 +277,17 @@ func (m *Machine) forgetErrand(e *errand) {
 // onFence stops what the submitter fences off.
 func (m *Machine) onFence(from, to grid.SiteID, below []grid.AttemptID) {
 	for _, id := range below {
-		for _, e := range m.errandsWhere(func(e *errand) bool {
-			return e.attempt.Task == id.Task && e.attempt.Token < id.Token && e.submitter == from &&
-				e.domain == to
-		}) {
-			m.fence(e, "fenced off by its submitter")
+		for _, e := range m.errands.below(id) {
+			if e.submitter == from && e.domain == to {
+				m.fence(e, "fenced off by its submitter")
+			}
 		}
 	}
 }
 
 // onCancel stops all that a neighbour has of a job.
 func (m *Machine) onCancel(from, to grid.SiteID, job grid.JobID) {
-	for _, e := range m.errandsWhere(func(e *errand) bool {
+	for _, e := range m.errands.where(func(e *errand) bool {
 		return e.attempt.Task.Job == job && e.submitter == from && e.domain == to
 	}) {
 		m.fence(e, "called off by its submitter")
@@ -298,7 +297,7 @@ func (m *Machine) onCancel(from, to grid.SiteID, job grid.JobID) {
 // onBorderDeclined takes it that a neighbour does not take orders. One that it had taken has ended.
 func (m *Machine) onBorderDeclined(domain grid.SiteID, msg protocol.BorderDeclined) {
 	for _, id := range msg.Attempts {
-		e := m.errands[id]
+		e := m.errands.get(id, "")
 		if e == nil || e.domain != domain || e.taken {
 			m.unexpected(domain, "a refusal of what was not ordered, or is taken")
 			continue

@@ -1,6 +1,7 @@
 package border
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -16,7 +17,7 @@ type LinkState struct {
 	// there.
 	Given, Taken float64
 	Owes         bool // more than its credit: others are served first
-	Here         int  // its orders that are under way here
+	Here         int  // its orders here that have not ended
 	There        int  // orders of this domain under way there
 }
 
@@ -40,7 +41,7 @@ func (m *Machine) Links() []LinkState {
 		all = append(all, LinkState{
 			Link: l.terms, Connected: l.connected, Since: l.since,
 			Given: float64(f.Given) / 1000, Taken: float64(f.Taken) / 1000,
-			Owes: m.owes(l.terms.Domain), Here: len(m.guestsOf(l.terms.Domain)),
+			Owes: m.owes(l.terms.Domain), Here: m.running(l.terms.Domain),
 			There: len(m.errandsOf(l.terms.Domain)),
 		})
 	}
@@ -50,13 +51,13 @@ func (m *Machine) Links() []LinkState {
 // Orders shows what is under way: what neighbours run for this domain, then what this one runs for
 // them, each ascending by attempt.
 func (m *Machine) Orders() (there, here []OrderState) {
-	for _, e := range m.errandsWhere(func(*errand) bool { return true }) {
+	for _, e := range slices.Clone(m.errands) {
 		there = append(there, OrderState{
 			Domain: e.domain, Attempt: e.attempt, Name: e.spec.Name, Submitter: e.submitter,
 			Phase: e.phase, MilliCPUs: e.spec.Need.MilliCPUs, Until: e.until,
 		})
 	}
-	for _, g := range m.guestsWhere(func(*guest) bool { return true }) {
+	for _, g := range slices.Clone(m.guests) {
 		s := OrderState{
 			Domain: g.domain, Attempt: g.attempt, Name: g.spec.Name, Job: g.job,
 			Phase: max(g.news.Phase, grid.PhaseWaiting), MilliCPUs: g.spec.Need.MilliCPUs,

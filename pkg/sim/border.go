@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -59,7 +60,7 @@ func (h *host) stepBorder(in step.Input) {
 	}
 	dying := h.dying && len(effects) > 0
 	if dying {
-		effects = effects[:w.rng.IntN(len(effects)+1)]
+		effects = h.amid(effects)
 	}
 	for _, e := range effects { // what is persisted comes before what relies on it
 		if h.up && h.border == g {
@@ -76,6 +77,20 @@ func (h *host) stepBorder(in step.Input) {
 	if w.cfg.CheckFacts && string(g.Snapshot()) != string(h.disk.border.Encode()) {
 		w.fail(fmt.Errorf("border at %s after %T: snapshot and facts differ", h.spec.ID, in))
 	}
+}
+
+// amid is what of some effects is done by a driver that is killed: those up to one that is drawn by
+// chance. The facts of a Step are written together.
+func (h *host) amid(effects []step.Effect) []step.Effect {
+	done := effects[:h.world.rng.IntN(len(effects)+1)]
+	isFact := func(e step.Effect) bool { _, is := e.(step.Persist); return is }
+	if !slices.ContainsFunc(done, isFact) {
+		return done
+	}
+	rest := slices.DeleteFunc(slices.Clone(effects[len(done):]), func(e step.Effect) bool {
+		return !isFact(e)
+	})
+	return slices.Concat(done, rest)
 }
 
 func (h *host) carryOutBorder(e step.Effect) {

@@ -2,13 +2,13 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/site"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -68,31 +68,182 @@ func bags(n uint32, run time.Duration) grid.Job {
 	return j
 }
 
-func TestATaskThatTheOwnDomainCannotTakeRunsAtANeighbours(t *testing.T) {
-	w, o := twoDomains(t, nil)
-	id, err := w.Submit("a1", bags(4, 30*time.Second))
+// mine runs a job to its end and judges the world.
+func (w *World) mine(t *testing.T, o *Oracle, at grid.SiteID, job grid.Job) broker.JobState {
+	t.Helper()
+	id, err := w.Submit(at, job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Submitted(w, id, Truth{Run: 30 * time.Second})
-	if err := w.Run(3 * time.Minute); err != nil {
+	o.Submitted(w, id, Truth{Run: job.Spec.Runtime})
+	s := mustEnd(t, w, w.elapsed+10*time.Minute, at, id)
+	if err := w.Run(w.elapsed + time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range o.Judge(w, 0) {
 		t.Error(f)
 	}
-	s, _ := w.Job("a1", id)
+	return s
+}
+
+// abroad counts a job's tasks by the domains that have run them; "" is its own.
+func abroad(s broker.JobState) map[grid.DomainID]int {
+	n := make(map[grid.DomainID]int)
 	for _, task := range s.Tasks {
-		t.Logf("%v %v at %s of %q: %+v", task.ID, task.Phase, task.Site, task.Domain, task.Tries)
+		n[task.Domain]++
 	}
-	t.Logf("%v\n%v\n%v", s.Ended.Sub(s.Submitted), w.Trace().Borders, w.Trace().Sent)
-	for _, a := range []grid.SiteID{"a0", "b0"} {
-		t.Logf("%s: %+v", a, w.hosts[a].border.Links())
+	return n
+}
+
+func TestWhatTheOwnDomainCannotTakeRunsAtANeighbours(t *testing.T) {
+	w, o := twoDomains(t, nil)
+	s := w.mine(t, o, "a1", bags(4, 30*time.Second))
+	wantAllDone(t, s)
+	if n := abroad(s); n[""] != 2 || n["b"] != 2 {
+		t.Errorf("ran at %v, want two tasks at home and two at the neighbour's", n)
+	}
+	used := 2 * 2 * 30. // two tasks, two cores, 30 s
+	for _, c := range []struct {
+		gateway      grid.SiteID
+		given, taken float64
+	}{{"a0", 0, used}, {"b0", used, 0}} {
+		l := w.hosts[c.gateway].border.Links()[0]
+		if l.Given != c.given || l.Taken != c.taken || l.Here+l.There != 0 {
+			t.Errorf("%s: %+v, want %v given and %v taken", c.gateway, l, c.given, c.taken)
+		}
+	}
+	for _, id := range w.hosts["b0"].broker.Jobs() {
+		t.Errorf("b0 still has the job %s", id)
 	}
 }
 
-var (
-	_ = border.Default
-	_ = broker.Default
-	_ = site.Default
-)
+// What the members take costs no message to anybody else.
+func TestWhatTheOwnDomainTakesSendsNothingOverTheBorder(t *testing.T) {
+	w, o := twoDomains(t, nil)
+	before := w.Trace().Abroad
+	wantAllDone(t, w.mine(t, o, "a1", bags(2, 10*time.Second)))
+	for name, n := range w.Trace().Sent {
+		if strings.HasPrefix(name, "Border") && n > 0 {
+			t.Errorf("%d messages %s", n, name)
+		}
+	}
+	if n := w.Trace().Abroad; n != before {
+		t.Errorf("%d messages to a neighbour", n-before)
+	}
+}
+
+// What was promised, and parts that run together, stay at home although a neighbour has capacity.
+func TestPromisesAndPartsStayAtHome(t *testing.T) {
+	w, _ := twoDomains(t, nil)
+	together := bags(4, time.Minute)
+	together.Split = grid.SplitGreedy
+	fixed := bags(4, time.Minute)
+	fixed.Spec.Window.At = w.now().Add(time.Minute)
+	for _, job := range []grid.Job{together, fixed} {
+		if _, err := w.Submit("a1", job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = w.Run(30 * time.Second)
+	if n := w.Trace().Sent["BorderQuery"]; n != 0 {
+		t.Errorf("a neighbour was asked %d times", n)
+	}
+}
+
+// A neighbour that may use little of a domain gets little, and is told why.
+func TestALinkGivesWhatItsTermsSay(t *testing.T) {
+	for name, c := range map[string]struct {
+		terms func(*step.Link)
+		want  int // tasks of six that run there at a time
+	}{
+		"all":     {func(*step.Link) {}, 2},
+		"half":    {func(l *step.Link) { l.Give = 50 }, 1},
+		"one":     {func(l *step.Link) { l.Tasks = 1 }, 1},
+		"nothing": {func(l *step.Link) { l.Give = 0 }, 0},
+		"closed":  {func(l *step.Link) { l.Closed = true }, 0},
+		"others":  {func(l *step.Link) { l.Kinds = []grid.WorkKind{grid.KindCommand} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, o := twoDomains(t, func(cfg *Config) { c.terms(&cfg.Realms[1].Links[0]) })
+			most := 0
+			for at := 6; at < 200; at++ {
+				w.At(time.Duration(at)*time.Second, func() {
+					if b := w.hosts["b0"].border; b != nil {
+						most = max(most, b.Links()[0].Here)
+					}
+				})
+			}
+			wantAllDone(t, w.mine(t, o, "a1", bags(6, 20*time.Second)))
+			if most != c.want {
+				t.Errorf("%d tasks at a time there, want %d", most, c.want)
+			}
+		})
+	}
+}
+
+// A domain that takes and gives nothing back gets what the others leave.
+func TestWhoGivesNothingBackIsServedLast(t *testing.T) {
+	o := NewOracle()
+	cfg := Config{Seed: 3, CheckFacts: true, Watch: o.Watch, Network: lan()}
+	cfg.Sites, cfg.Realms = realms(1, 2, 1)
+	for i := range cfg.Realms {
+		cfg.Realms[i].Tune = func(c *border.Config) { c.Credit = 60 }
+	}
+	cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
+	cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
+	cfg.Realms[2].Links[0].Give = 0
+	w := New(cfg)
+	_ = w.Run(5 * time.Second)
+	first := w.mine(t, o, "c0", bags(16, 40*time.Second))
+	wantAllDone(t, first)
+	if l := w.hosts["b0"].border.Links()[1]; l.Link.Name != "c" || !l.Owes {
+		t.Fatalf("b: %+v, want that c owes", l)
+	}
+	// Both ask for all that b has.
+	a := mustSubmit(t, w, "a0", bags(12, 30*time.Second))
+	c := mustSubmit(t, w, "c0", bags(12, 30*time.Second))
+	here := make(map[grid.DomainID]int)
+	for range 150 {
+		_ = w.Run(w.elapsed + time.Second)
+		for _, l := range w.hosts["b0"].border.Links() {
+			here[l.Link.Name] += l.Here
+		}
+	}
+	if here["a"] <= here["c"] {
+		t.Errorf("of a %d task-seconds ran at b, of c %d; want more of a", here["a"], here["c"])
+	}
+	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", a))
+	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "c0", c))
+}
+
+// Work crosses as many borders as its own domain allows, and no more.
+func TestWorkCrossesAsManyBordersAsItMay(t *testing.T) {
+	for hops, want := range map[uint32]int{1: 2, 2: 4} {
+		t.Run(fmt.Sprint(hops), func(t *testing.T) {
+			o := NewOracle()
+			cfg := Config{Seed: 5, CheckFacts: true, Watch: o.Watch, Network: lan()}
+			cfg.Sites, cfg.Realms = realms(1, 1, 2)
+			cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
+			cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
+			for i := range cfg.Realms {
+				cfg.Realms[i].Tune = func(c *border.Config) { c.MaxHops = hops }
+			}
+			w := New(cfg)
+			_ = w.Run(5 * time.Second)
+			id := mustSubmit(t, w, "a0", bags(4, time.Minute))
+			o.Submitted(w, id, Truth{Run: time.Minute})
+			_ = w.Run(50 * time.Second)
+			ran := make(map[grid.TaskID]bool)
+			for _, i := range w.Trace().Intervals {
+				ran[w.original(i.Attempt.Task)] = true
+			}
+			if len(ran) != want {
+				t.Errorf("%d tasks run, want %d", len(ran), want)
+			}
+			wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", id))
+			for _, f := range o.Judge(w, 0) {
+				t.Error(f)
+			}
+		})
+	}
+}

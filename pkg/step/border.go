@@ -53,12 +53,14 @@ type LinksChanged struct {
 type Link struct {
 	Domain grid.SiteID
 	Name   grid.DomainID
-	Key    grid.DomainKey  // its receipts are signed by it
-	Closed bool            // nothing new crosses in either direction; orders under way go on
-	Give   uint32          // of this domain's cores, how much that one may use at a time, in percent
-	Take   uint32          // how much of that one may be used, in percent of this domain's cores
-	Kinds  []grid.WorkKind // that are taken from that domain, ascending; empty: none
-	Tasks  uint32          // most tasks of that domain here at a time; 0: no limit of their number
+	Key    grid.DomainKey // its receipts are signed by it
+	Closed bool           // nothing new crosses in either direction; orders under way go on
+	Give   uint32         // of this domain's cores, how much that one may use at a time, in percent
+	// Take is how much of that one may be used at a time, in percent of this domain's cores; 100: as
+	// much as that one gives.
+	Take  uint32
+	Kinds []grid.WorkKind // that are taken from that domain, ascending; empty: none
+	Tasks uint32          // most tasks of that domain here at a time; 0: no limit of their number
 }
 
 // Replied answers an Order: the broker's Reply to its input.

@@ -24,6 +24,7 @@ type Backend struct {
 	mesh    *p2p.Mesh
 	data    *data.Store
 	members *member.Registry
+	links   *member.Links
 	events  *view.EventLog
 }
 
@@ -32,7 +33,8 @@ type Backend struct {
 func New(a *agent.Agent) *Backend {
 	s := a.Stores()
 	return &Backend{
-		agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members, events: s.Events,
+		agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members,
+		links: s.Links, events: s.Events,
 	}
 }
 

@@ -12,6 +12,7 @@
 //	share.go     what other programs leave of the processor for a task
 //	planning.go  the site's plan and this agent's reservations
 //	members.go   who takes part: the list, decisions, invitations
+//	links.go     linked domains: invited, joined, on which terms, ended
 //	status.go    the agent's own state
 //	standbys.go  who goes on with whose jobs
 //	host.go      its machine, its owner, its past and its place in the map

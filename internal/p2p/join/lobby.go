@@ -22,10 +22,11 @@ import (
 // The guests of one host never hold the last quarter of the places.
 const maxWrong = 4
 
-// Config sets up a Lobby. All fields are required.
+// Config sets up a Lobby. All fields but Linking are required.
 type Config struct {
 	Members *member.Registry              // who is invited, and the roster
 	Judge   func(grid.SiteID) grid.Reason // why a site is no member, or ReasonNone
+	Linking func() bool                   // an invitation to a link is open; nil = none ever
 	Guests  int                           // strangers connected at a time
 	Stay    time.Duration                 // a stranger has so long
 	Counts  *wire.Counters
@@ -43,9 +44,9 @@ type Config struct {
 	Roster func() []protocol.Roster
 }
 
-// Lobby holds strangers while an invitation is open. A guest may open the join
-// stream and nothing else, and is disconnected after Config.Stay. One that knew no
-// secret keeps its place until then, which bounds the guesses.
+// Lobby holds strangers while an invitation is open. A guest may open the join stream, or that
+// of an invitation to a link, and nothing else, and is disconnected after Config.Stay. One that
+// knew no secret keeps its place until then, which bounds the guesses.
 type Lobby struct {
 	cfg Config
 
@@ -63,7 +64,8 @@ func New(cfg Config) *Lobby { return &Lobby{cfg: cfg, guests: make(map[string]*g
 
 // Open reports whether a stranger may come in at all.
 func (l *Lobby) Open(p peer.ID) bool {
-	return l.cfg.Judge(wire.SiteOf(p)) == grid.ReasonNotMember && l.cfg.Members.Inviting()
+	return l.cfg.Judge(wire.SiteOf(p)) == grid.ReasonNotMember &&
+		(l.cfg.Members.Inviting() || l.cfg.Linking != nil && l.cfg.Linking())
 }
 
 // Enter gives a stranger a place, if there is one.
@@ -110,8 +112,8 @@ func (l *Lobby) Has(c network.Conn) bool {
 	return l.guests[c.ID()] != nil
 }
 
-// blame notes that a guest knew no secret.
-func (l *Lobby) blame(c network.Conn) {
+// Blame notes that a guest knew no secret.
+func (l *Lobby) Blame(c network.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g := l.guests[c.ID()]; g != nil {

@@ -155,7 +155,7 @@ func TestThePlacesOfTheLobby(t *testing.T) {
 		if got, want := h.Enter(l), i < maxWrong; got != want {
 			t.Errorf("after %d wrong secrets: in: %t", i, got)
 		}
-		h.blame(l)
+		h.Blame(l)
 		if h.Left(l); h.Has(l) != (i < maxWrong) {
 			t.Errorf("guest %d with a wrong secret is there: %t", i, h.Has(l))
 		}

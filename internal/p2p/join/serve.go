@@ -34,7 +34,7 @@ func (l *Lobby) Serve(ctx context.Context, stream network.Stream) {
 	request, err := readRequest(stream)
 	if err != nil {
 		l.cfg.Counts.Inc(wire.CountJoins, "invalid")
-		l.blame(stream.Conn())
+		l.Blame(stream.Conn())
 		return
 	}
 	answer := l.redeem(stream.Conn(), request)
@@ -73,7 +73,7 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 		l.cfg.Log.Warn("a stranger is not admitted",
 			"peer", site, "name", request.Name, "reason", answer.Refusal.String())
 		if answer.Refusal == protocol.JoinUnknown {
-			l.blame(conn)
+			l.Blame(conn)
 		}
 		return answer
 	}

@@ -25,6 +25,7 @@ const (
 	CountRelays  = "relays"       // asking members to relay for this site [held, refused, lost]
 	CountMoves   = "moves"        // streams moved to a better connection [ok, failed]
 	CountLookups = "lookups"      // asking members where a member is [found, unknown]
+	CountBorder  = "border"       // streams to linked domains [opened, lost, or why refused]
 )
 
 // Causes that messages of every kind share, the label of CountInvalid.
@@ -68,6 +69,7 @@ func NewCounters(reg *obs.Registry) *Counters {
 		CountMoves: family(CountMoves,
 			"Streams moved from a relayed to a direct connection.", "result"),
 		CountLookups: family(CountLookups, "Questions to members where a member is.", "result"),
+		CountBorder:  family(CountBorder, "Streams to and from linked domains.", "result"),
 	}}
 }
 

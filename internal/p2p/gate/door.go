@@ -1,0 +1,259 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/mrsmesh/mrsmesh/internal/member"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// linkTag protects gateways of linked domains from the connection manager.
+const linkTag = "mrs-link"
+
+// queueBorder is the label under wire.CountDropped of what is lost on its way to a linked domain.
+const queueBorder = "border"
+
+// errGated says that the other gateway's host turned this one away and gave no reason.
+var errGated = errors.New("its gateway lets this site not in: it may have lost its record of " +
+	"the link, or ended it long ago; to link again, at both: siteagent domain unlink")
+
+// door is this side of one link. Its goroutine, run, dials.
+type door struct {
+	g    *Gates
+	key  grid.DomainKey
+	site grid.SiteID   // the domain's, as DomainSite names it
+	name grid.DomainID // here
+
+	queue  chan []byte // frames to send
+	queued atomic.Int64
+	end    context.CancelFunc
+
+	order sync.Mutex // held while the handlers are told
+
+	mu      sync.Mutex
+	closed  bool
+	current *session
+	why     error // it is not connected; nil before the first attempt
+}
+
+// run keeps the one stream: while there is none it dials, with pauses.
+func (d *door) run(ctx context.Context) {
+	wait := wire.Backoff{Low: d.g.cfg.Timing.BackoffMin, High: d.g.cfg.Timing.BackoffMax}
+	for ctx.Err() == nil {
+		if s := d.open(); s != nil {
+			select {
+			case <-s.ended:
+			case <-ctx.Done():
+				return
+			}
+			wait.Reset()
+			if !wire.Pause(ctx, wait.Next(false), nil) { // the other side may be dialling, too
+				return
+			}
+			continue
+		}
+		err := d.try(ctx)
+		if ctx.Err() != nil || errors.Is(err, member.LinkUnlinked) && d.g.endedByThem(d) {
+			return
+		}
+		if err != nil {
+			d.failed(err)
+			refused := errors.As(err, new(member.LinkRefusal)) && !errors.Is(err, busy)
+			if !wire.Pause(ctx, wait.Next(refused), nil) {
+				return
+			}
+		}
+	}
+}
+
+// open is the stream that is in use, or nil.
+func (d *door) open() *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current
+}
+
+func (d *door) holds(s *session) bool { return d.open() == s }
+
+// failed notes why there is no stream.
+func (d *door) failed(err error) {
+	if errors.Is(err, busy) {
+		return
+	}
+	d.mu.Lock()
+	news := d.why == nil || d.why.Error() != err.Error()
+	d.why = err
+	d.mu.Unlock()
+	d.g.cfg.Counts.Inc(wire.CountBorder, label(err))
+	if news {
+		d.g.cfg.Log.Info("a linked domain is not connected",
+			"domain", string(d.name), "error", err)
+	}
+}
+
+// label is the error as a label of wire.CountBorder.
+func label(err error) string {
+	var refusal member.LinkRefusal
+	if errors.As(err, &refusal) {
+		return string(refusal)
+	}
+	return "failed"
+}
+
+// try opens a stream to one of the domain's gateways and takes it into use.
+func (d *door) try(ctx context.Context) error {
+	link, found := d.g.cfg.Links.Get(d.key)
+	if !found {
+		return member.LinkUnlinked
+	}
+	if !d.g.cfg.Links.Holds() {
+		return fmt.Errorf("%w; links are held by the site that does", member.ErrNoKey)
+	}
+	var problem error
+	for _, gateway := range link.Side.Gateways {
+		stream, err := d.g.reach(ctx, gateway)
+		if err == nil {
+			err = d.g.call(stream, d.key)
+		}
+		if err == nil {
+			s := &session{stream: stream, byUs: true, began: time.Now(), ended: make(chan struct{})}
+			if !d.adopt(s) {
+				_ = stream.Reset()
+				return busy
+			}
+			d.g.cfg.Go(func() { d.carry(ctx, s) })
+			return nil
+		}
+		if stream != nil {
+			err = gated(err)
+			_ = stream.Reset()
+		}
+		if problem == nil || errors.As(err, new(member.LinkRefusal)) {
+			problem = err
+		}
+	}
+	return problem
+}
+
+// reach connects to a gateway and opens a stream to it.
+func (g *Gates) reach(ctx context.Context, gateway member.Gateway) (network.Stream, error) {
+	id, err := wire.PeerOf(gateway.Site)
+	if err != nil {
+		return nil, err
+	}
+	ctx = network.WithAllowLimitedConn(ctx, "link")
+	host := g.host.Load()
+	if (*host).Network().Connectedness(id) != network.Connected {
+		if s, ok := (*host).Network().(*swarm.Swarm); ok {
+			s.Backoff().Clear(id) // the pauses between attempts are ours
+		}
+		dialling, cancel := context.WithTimeout(ctx, g.cfg.Timing.Dial)
+		defer cancel()
+		info := peer.AddrInfo{ID: id, Addrs: bare(gateway)}
+		if err := (*host).Connect(dialling, info); err != nil {
+			return nil, fmt.Errorf("its gateway %s is not reached: %w", gateway.Site, gated(err))
+		}
+	}
+	opening, cancel := context.WithTimeout(ctx, g.cfg.Timing.Hello)
+	defer cancel()
+	stream, err := (*host).NewStream(opening, id, StreamID)
+	if err != nil {
+		return nil, fmt.Errorf("its gateway %s opens no stream: %w", gateway.Site, gated(err))
+	}
+	return stream, nil
+}
+
+// gated recognises the code with which a host closes a stranger's connection.
+func gated(err error) error {
+	var closed *network.ConnError
+	if errors.As(err, &closed) && closed.Remote && closed.ErrorCode == network.ConnGated {
+		return errGated
+	}
+	return err
+}
+
+// bare are the gateway's addresses without its ID.
+func bare(gateway member.Gateway) []ma.Multiaddr {
+	var addrs []ma.Multiaddr
+	for _, text := range gateway.Addrs {
+		if info, err := peer.AddrInfoFromString(text); err == nil {
+			addrs = append(addrs, info.Addrs...)
+		}
+	}
+	return addrs
+}
+
+// adopt takes a stream into use, unless there is one that is as good: where both sides dial at
+// the same time, both keep the stream of the domain with the lower key. Otherwise the newer one is
+// good, for who opens it has lost the other.
+func (d *door) adopt(s *session) bool {
+	d.order.Lock()
+	defer d.order.Unlock()
+	d.mu.Lock()
+	old := d.current
+	if d.closed || old != nil && old.byUs != s.byUs && old.byUs == (d.g.cfg.Links.Key() < d.key) &&
+		time.Since(old.began) < d.g.cfg.Timing.Hello {
+		d.mu.Unlock()
+		return false
+	}
+	d.current, d.why = s, nil
+	d.mu.Unlock()
+	if old != nil {
+		_ = old.stream.Reset()
+		return true
+	}
+	(*d.g.host.Load()).ConnManager().Protect(s.stream.Conn().RemotePeer(), linkTag)
+	d.g.cfg.Counts.Inc(wire.CountBorder, "opened")
+	d.g.cfg.Log.Info("a linked domain is connected", "domain", string(d.name),
+		"gateway", wire.SiteOf(s.stream.Conn().RemotePeer()))
+	d.g.cfg.OnSeen(d.site, d.name)
+	return true
+}
+
+// leave takes a stream that has ended out of use.
+func (d *door) leave(s *session) {
+	d.order.Lock()
+	defer d.order.Unlock()
+	d.mu.Lock()
+	if d.current != s {
+		d.mu.Unlock()
+		return // another one is in use
+	}
+	d.current, d.why = nil, errLost
+	d.mu.Unlock()
+	for len(d.queue) > 0 { // it would arrive too late to be true
+		frame := <-d.queue
+		d.queued.Add(-int64(len(frame)))
+		d.g.cfg.Counts.Inc(wire.CountDropped, queueBorder)
+	}
+	(*d.g.host.Load()).ConnManager().Unprotect(s.stream.Conn().RemotePeer(), linkTag)
+	d.g.cfg.Counts.Inc(wire.CountBorder, "lost")
+	d.g.cfg.Log.Info("a linked domain is gone", "domain", string(d.name))
+	d.g.cfg.OnGone(d.site)
+}
+
+// errLost says that there was a stream a moment ago.
+var errLost = errors.New("the connection was lost; it is dialled again")
+
+// shut ends the link's stream, and the goroutine that would open another one.
+func (d *door) shut() {
+	d.mu.Lock()
+	d.closed = true
+	s := d.current
+	d.mu.Unlock()
+	if s != nil {
+		_ = s.stream.Reset()
+	}
+	d.end()
+}

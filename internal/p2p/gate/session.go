@@ -1,0 +1,99 @@
+package gate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+)
+
+// session is a stream on which both sides have proved who they are.
+type session struct {
+	stream network.Stream
+	byUs   bool // this side opened it
+	began  time.Time
+	ended  chan struct{} // closed when nothing is read from it any more
+}
+
+// carry lets messages go both ways until the stream ends.
+func (d *door) carry(ctx context.Context, s *session) {
+	stop := context.AfterFunc(ctx, func() { _ = s.stream.Reset() })
+	defer stop()
+	d.g.cfg.Go(func() {
+		defer close(s.ended)
+		d.hear(ctx, s)
+	})
+	d.write(s)
+	_ = s.stream.Reset()
+	<-s.ended
+	d.leave(s)
+}
+
+// write writes what is queued until the stream ends.
+func (d *door) write(s *session) {
+	out := bufio.NewWriterSize(
+		wire.DeadlineWriter{Stream: s.stream, Limit: d.g.cfg.Timing.Write}, wire.BufferBytes,
+	)
+	for {
+		select {
+		case <-s.ended:
+			return
+		case frame := <-d.queue:
+			d.queued.Add(-int64(len(frame)))
+			_, err := out.Write(frame)
+			if err == nil && len(d.queue) == 0 {
+				err = out.Flush()
+			}
+			if err != nil {
+				d.g.cfg.Counts.Inc(wire.CountDropped, queueBorder)
+				d.g.cfg.Log.Info("stream to a linked domain is lost",
+					"domain", string(d.name), "error", err)
+				return
+			}
+		}
+	}
+}
+
+// hear reads messages until the stream ends, no faster than a member's.
+func (d *door) hear(ctx context.Context, s *session) {
+	in := wire.NewReader(s.stream, d.g.cfg.Timing.Read)
+	for d.g.cfg.Pace(ctx, s.stream.Conn().RemotePeer(), in.Size) {
+		message, err := in.Next(protocol.MaxMessageBytes)
+		switch {
+		case err == nil && forMesh(message):
+			d.g.cfg.Counts.Inc(wire.CountInvalid, wire.CauseFormat)
+		case err == nil:
+			if d.holds(s) {
+				d.g.cfg.Counts.Inc(wire.CountIn, wire.NameOf(message))
+				d.g.cfg.OnMessage(d.site, message)
+			}
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF),
+			errors.Is(err, network.ErrReset):
+			return
+		default:
+			d.g.cfg.Counts.Inc(wire.CountInvalid, wire.CauseOf(err))
+			d.g.cfg.Log.Info("a linked domain's message is not usable",
+				"domain", string(d.name), "error", err)
+			if !wire.Skippable(err) {
+				return // where the next message begins is lost
+			}
+		}
+	}
+}
+
+// forMesh reports whether a message is for a mesh of members, to which a linked domain's gateway
+// has nothing to say.
+func forMesh(m protocol.Message) bool {
+	switch m.(type) {
+	case protocol.Hello, protocol.Roster, protocol.JoinRequest, protocol.JoinAnswer:
+		return true
+	default:
+		return false
+	}
+}

@@ -115,7 +115,7 @@ type Agent struct {
 	outlook  outlook
 	members  *member.Registry
 	links    *member.Links
-	border   borderDriver
+	border   *gateway
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins
@@ -135,6 +135,7 @@ type Agent struct {
 	groups        groups
 	domain        domainName
 	around        around
+	neighbours    neighbours
 	heeding       *heeding // between the mesh and the site's machine
 
 	events   *view.EventLog
@@ -214,6 +215,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		return a, err
 	}
 	if err = a.openGroups(); err != nil {
+		return a, err
+	}
+	if err = a.openBorder(); err != nil { //nolint:contextcheck // the agent's life, too
 		return a, err
 	}
 	a.bootSite()

@@ -15,6 +15,7 @@ type around struct {
 	mu         sync.Mutex
 	peers      map[grid.SiteID]step.PeerSeen          // guarded by mu
 	links      map[grid.SiteID]step.BandwidthMeasured // guarded by mu
+	neighbours map[grid.SiteID]step.PeerSeen          // guarded by mu; domains, which are no members
 	bans       *step.BansChanged                      // guarded by mu
 	space      *step.SpaceChanged                     // guarded by mu
 	controller *step.Controller                       // guarded by mu
@@ -27,12 +28,18 @@ func (r *around) note(in step.Input) {
 	if r.peers == nil {
 		r.peers = make(map[grid.SiteID]step.PeerSeen)
 		r.links = make(map[grid.SiteID]step.BandwidthMeasured)
+		r.neighbours = make(map[grid.SiteID]step.PeerSeen)
 	}
 	switch in := in.(type) {
 	case step.PeerSeen:
-		r.peers[in.Site] = in
+		if in.Domain != "" {
+			r.neighbours[in.Site] = in
+		} else {
+			r.peers[in.Site] = in
+		}
 	case step.PeerGone:
 		delete(r.peers, in.Site)
+		delete(r.neighbours, in.Site)
 		delete(r.links, in.Site)
 	case step.BandwidthMeasured:
 		r.links[in.Peer] = in
@@ -68,6 +75,9 @@ func (r *around) all() (inputs []step.Input) {
 		if link, measured := r.links[site]; measured {
 			inputs = append(inputs, link)
 		}
+	}
+	for _, site := range slices.Sorted(maps.Keys(r.neighbours)) {
+		inputs = append(inputs, r.neighbours[site])
 	}
 	return inputs
 }

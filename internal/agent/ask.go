@@ -74,8 +74,21 @@ func (a *Agent) Command(ctx context.Context, input func(n uint64) step.Input) (g
 // commands matches the machines' replies with who waits for them.
 type commands struct {
 	mu      sync.Mutex
-	last    uint64                     // guarded by mu
-	waiting map[uint64]chan step.Reply // guarded by mu
+	last    uint64                      // guarded by mu
+	waiting map[uint64]chan step.Reply  // guarded by mu
+	follows map[uint64]func(step.Reply) // guarded by mu; who is told instead of waiting
+}
+
+// follow gives a number whose reply is handed to a function, which must not block.
+func (c *commands) follow(answered func(step.Reply)) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.follows == nil {
+		c.follows = make(map[uint64]func(step.Reply))
+	}
+	c.last++
+	c.follows[c.last] = answered
+	return c.last
 }
 
 func (c *commands) open() (uint64, chan step.Reply) {
@@ -103,6 +116,10 @@ func (c *commands) answer(r step.Reply) {
 		answer <- r // buffered for the one reply
 		delete(c.waiting, r.Command)
 	}
+	if answered, ok := c.follows[r.Command]; ok {
+		answered(r)
+		delete(c.follows, r.Command)
+	}
 }
 
 // fail answers all who wait.
@@ -112,6 +129,10 @@ func (c *commands) fail(err error) {
 	for n, answer := range c.waiting {
 		answer <- step.Reply{Command: n, Err: err}
 		delete(c.waiting, n)
+	}
+	for n, answered := range c.follows {
+		answered(step.Reply{Command: n, Err: err})
+		delete(c.follows, n)
 	}
 }
 

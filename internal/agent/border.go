@@ -1,84 +1,246 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// borderDriver is told what comes from linked domains, which are named as p2p.DomainSite does. It
-// is called from the goroutines of the mesh and must not block. For one domain, seen and gone never
-// overlap, and seen comes before the first message.
-type borderDriver interface {
-	// seen says that the gateway of a linked domain is connected, and what the domain is called.
-	seen(domain grid.SiteID, name grid.DomainID)
-	// gone says that it was lost.
-	gone(domain grid.SiteID)
-	// received brings a validated message; for one domain they come one after the other.
-	received(domain grid.SiteID, m protocol.Message)
-	// decided says which links there are now, with their policies. It is called once at the start.
-	decided(links []member.Link)
-	// account is the work done for a linked domain, and by it, in core-seconds.
-	account(domain grid.SiteID) (given, taken float64)
+// borderName is the name of the border's machine in the store.
+const borderName = "border"
+
+// gateway drives the border's machine at the site that holds this domain's links. Elsewhere, and
+// while nothing is linked, there is no machine, and nothing here costs anything. Linked domains are
+// named as p2p.DomainSite does. It is safe for concurrent use.
+type gateway struct {
+	a *Agent
+
+	mu     sync.Mutex
+	loop   *loop                         // guarded by mu; nil: there is no machine
+	here   map[grid.SiteID]grid.DomainID // guarded by mu; linked domains that are connected
+	open   map[grid.SiteID]bool          // guarded by mu; those over whose link something may cross
+	madeMS int64                         // guarded by mu; of what members were told last
+
+	machine *border.Machine // only within the loop, and before it runs
 }
 
-// quietBorder logs and counts, and answers nothing.
-type quietBorder struct {
-	reports *reporter
-	log     *slog.Logger
-
-	mu    sync.Mutex
-	names map[grid.SiteID]grid.DomainID // guarded by mu: of the domains that are there
+func newGateway(a *Agent) *gateway {
+	return &gateway{
+		a: a, here: make(map[grid.SiteID]grid.DomainID), open: make(map[grid.SiteID]bool),
+	}
 }
-
-func newQuietBorder(reports *reporter, log *slog.Logger) *quietBorder {
-	return &quietBorder{reports: reports, log: log, names: make(map[grid.SiteID]grid.DomainID)}
-}
-
-func (b *quietBorder) seen(domain grid.SiteID, name grid.DomainID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.names[domain] = name
-	b.reports.count("neighbour_seen")
-}
-
-func (b *quietBorder) gone(domain grid.SiteID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.names, domain)
-	b.reports.count("neighbour_gone")
-}
-
-func (b *quietBorder) received(domain grid.SiteID, m protocol.Message) {
-	b.mu.Lock()
-	name := b.names[domain]
-	b.mu.Unlock()
-	b.reports.count("border_unheard")
-	b.log.Debug("a linked domain's message is heard by nobody",
-		"domain", string(name), "type", fmt.Sprintf("%T", m))
-}
-
-func (b *quietBorder) decided([]member.Link) {}
-
-func (b *quietBorder) account(grid.SiteID) (given, taken float64) { return 0, 0 }
 
 // openLinks reads with which domains this one is linked.
 func (a *Agent) openLinks() (err error) {
-	a.border = newQuietBorder(a.reports, a.log)
+	a.border = newGateway(a)
 	a.links, err = member.OpenLinks(a.members)
 	return err
 }
 
-// hearBorder has the mesh tell the driver of the border.
+// openBorder makes the border's machine at the start, if there are links, or orders of a link that
+// was ended. What it needs is kept before what nobody needs is collected.
+func (a *Agent) openBorder() error {
+	facts, err := a.store.Load(borderName)
+	if err != nil {
+		return fmt.Errorf("facts of the border: %w", err)
+	}
+	if len(facts) == 0 && len(a.links.List()) == 0 {
+		return nil
+	}
+	return a.border.begin()
+}
+
+// begin makes the machine, if there is none, and lets it run.
+func (g *gateway) begin() error {
+	a, domain := g.a, g.a.domainSite()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.loop != nil || domain == "" || !a.members.Holds() {
+		return nil
+	}
+	config := border.Default(a.mesh.Self(), domain, a.cfg.P2P.Domain)
+	m, err := border.New(config)
+	if err != nil {
+		return fmt.Errorf("configuration of the border: %w", err)
+	}
+	l, err := a.makeLoop(borderName, m, config)
+	if err != nil {
+		return err
+	}
+	l.perform = g.perform
+	g.machine, g.loop = m, l
+	for _, h := range m.Data() {
+		a.pins.hold(borderOwner(h.Attempt), h.CIDs...)
+	}
+	l.tell(step.Boot{
+		Incarnation: a.store.Incarnation(), Nonce: a.store.Nonce(), Restored: a.store.Restored(),
+		Clock: a.clock.continuous(a.bootID), Line: a.store.Line(),
+	})
+	if ahead := a.clock.shows().Sub(a.clock.now()); ahead != 0 {
+		l.tell(step.ClockStepped{By: ahead})
+	}
+	l.tell(step.CapacityChanged{Capability: a.host.ceilings()})
+	for _, in := range a.around.all() {
+		if forBorder(in) {
+			l.tell(in)
+		}
+	}
+	a.spawn(func() {
+		if err := l.run(a.ctx); err != nil && !errors.Is(err, context.Canceled) {
+			a.leave(fmt.Errorf("the border's machine: %w", err))
+		}
+	})
+	return nil
+}
+
+// forBorder reports whether the border's machine takes what brokers are told.
+func forBorder(in step.Input) bool {
+	switch in := in.(type) {
+	case step.PeerSeen:
+		return in.Domain == ""
+	case step.PeerGone, step.BansChanged, step.ClockStepped, step.CapacityChanged:
+		return true
+	default:
+		return false
+	}
+}
+
+// running is the machine's loop; nil: there is none.
+func (g *gateway) running() *loop {
+	if g == nil {
+		return nil // a test's agent
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loop
+}
+
+// tell hands an input to the machine, if there is one.
+func (g *gateway) tell(in step.Input) {
+	if l := g.running(); l != nil {
+		l.tell(in)
+	}
+}
+
+// offer is tell for what comes from others: too much of it is lost.
+func (g *gateway) offer(in step.Input) error {
+	if l := g.running(); l != nil {
+		return l.offer(in)
+	}
+	g.a.reports.count("border_unheard")
+	return nil
+}
+
+// seen takes it that the gateway of a linked domain is connected. For one domain seen and gone never
+// overlap.
+func (g *gateway) seen(domain grid.SiteID, name grid.DomainID) {
+	g.mu.Lock()
+	g.here[domain] = name
+	g.mu.Unlock()
+	g.tell(step.NeighbourSeen{Domain: domain, Name: name})
+	g.tellMembers()
+}
+
+func (g *gateway) gone(domain grid.SiteID) {
+	g.mu.Lock()
+	delete(g.here, domain)
+	g.mu.Unlock()
+	g.tell(step.NeighbourGone{Domain: domain})
+	g.tellMembers()
+}
+
+// decided takes it which links there are now, with their policies.
+func (g *gateway) decided(links []member.Link) {
+	if len(links) > 0 {
+		if err := g.begin(); err != nil {
+			g.a.log.Error("nothing crosses the links of this domain", "error", err)
+			return
+		}
+	}
+	terms := make([]step.Link, 0, len(links))
+	open := make(map[grid.SiteID]bool, len(links))
+	for _, link := range links {
+		term, err := termsOf(link)
+		if err != nil {
+			g.a.log.Error("nothing crosses a link", "domain", string(link.Name), "error", err)
+			continue
+		}
+		terms = append(terms, term)
+		open[term.Domain] = !term.Closed && term.Take > 0
+	}
+	slices.SortFunc(terms, func(a, b step.Link) int {
+		return strings.Compare(string(a.Domain), string(b.Domain))
+	})
+	g.mu.Lock()
+	g.open = open
+	g.mu.Unlock()
+	g.tell(step.LinksChanged{Links: terms})
+	g.tellMembers()
+}
+
+// termsOf says a link in the machine's words.
+func termsOf(link member.Link) (step.Link, error) {
+	domain, err := p2p.DomainSite(link.Side.Key)
+	if err != nil {
+		return step.Link{}, err
+	}
+	p := link.Policy
+	term := step.Link{
+		Domain: domain, Name: link.Name, Key: link.Side.Key, Closed: p.Closed,
+		Give: uint32(p.Give), Take: uint32(p.Take), Tasks: uint32(p.Tasks), //nolint:gosec // validated
+	}
+	for _, name := range p.Kinds {
+		for _, kind := range []grid.WorkKind{grid.KindWasm, grid.KindCommand} {
+			if kind.String() == name {
+				term.Kinds = append(term.Kinds, kind)
+			}
+		}
+	}
+	slices.Sort(term.Kinds)
+	return term, nil
+}
+
+// longestLook bounds how long somebody waits for the machine to be looked at.
+const longestLook = time.Second
+
+// account is the work done for a linked domain, and by it, in core-seconds; zero while it is not
+// known.
+func (g *gateway) account(domain grid.SiteID) (given, taken float64) {
+	l := g.running()
+	if l == nil {
+		return 0, 0
+	}
+	ctx, cancel := context.WithTimeout(g.a.ctx, longestLook)
+	defer cancel()
+	err := l.ask(ctx, func() {
+		for _, s := range g.machine.Links() {
+			if s.Link.Domain == domain {
+				given, taken = s.Given, s.Taken
+			}
+		}
+	})
+	if err != nil {
+		return 0, 0
+	}
+	return given, taken
+}
+
+// hearBorder has the mesh tell of the links.
 func (a *Agent) hearBorder(h *p2p.Handlers) {
 	h.OnBorder = func(domain grid.SiteID, m protocol.Message) {
-		if a.awake() {
-			a.border.received(domain, m)
+		if a.awake() && a.border.offer(step.BorderReceived{Domain: domain, Message: m}) != nil {
+			a.reports.count("message_dropped")
 		}
 	}
 	h.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID) {

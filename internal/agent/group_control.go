@@ -103,8 +103,10 @@ func (c *control) ends(why string) {
 
 // takes leaves out what brokers alone are told of this site.
 func (c *control) takes(in step.Input) bool {
-	switch in.(type) {
-	case step.Boot, step.MessageReceived, step.TimerFired, step.PeerSeen, step.PeerGone,
+	switch in := in.(type) {
+	case step.PeerSeen:
+		return in.Domain == "" // a neighbour has no reservations of this domain's
+	case step.Boot, step.MessageReceived, step.TimerFired, step.PeerGone,
 		step.BansChanged, step.ClockStepped:
 		return true
 	}

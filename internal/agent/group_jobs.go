@@ -184,8 +184,8 @@ func (j *jobs) perform(e step.Effect) {
 		j.content.collect(j, e)
 	case step.Pull:
 		j.content.pull(j, e)
-	case step.Archive, step.LetGo, step.Reply:
-		if j.own() { // the history is the owner's, and so are those who ask
+	case step.Archive, step.LetGo, step.Reply, step.TellBorder:
+		if j.own() { // the history and the border are the owner's, and so are those who ask
 			j.a.perform(e)
 		}
 	default:

@@ -235,6 +235,9 @@ func (a *Agent) tellMachines(in step.Input) {
 func (a *Agent) tellBrokers(in step.Input) {
 	a.around.note(in)
 	a.broker.tell(in)
+	if forBorder(in) {
+		a.border.tell(in)
+	}
 	for _, g := range a.groups.list() {
 		if g.loop != a.broker {
 			g.tell(in)

@@ -34,6 +34,7 @@ type heeding struct {
 	offer   func(step.Input) error    // the same, unless too much waits
 	tellAll func(step.Input)          // tells all machines
 	control func(step.Input) error    // tells the domain's controller, if it is here
+	border  func(step.Input) error    // tells the border's machine, if it is here
 	domain  func() grid.SiteID        // who the domain is as an owner; empty: it has no key
 	now     func() time.Time          // the machines' clock
 	refused func(why standby.Refusal) // counts
@@ -99,6 +100,7 @@ func (a *Agent) openHeeding() error {
 func (a *Agent) wireHeeding(h *heeding) {
 	h.tell, h.offer, h.now = a.site.tell, a.site.offer, a.clock.now
 	h.tellAll, h.control = a.tellMachines, a.tellController
+	h.border = a.border.offer
 	h.refused = func(why standby.Refusal) { a.reports.count("heed_" + why.Label()) }
 	a.heeding = h
 }
@@ -117,7 +119,7 @@ func (a *Agent) deliver(from grid.SiteID, m protocol.Message) {
 		err = a.broker.offer(step.MessageReceived{From: from, Message: m})
 	default:
 		var news *protocol.StandbyNews
-		if news, err = a.heeding.take(from, m); news != nil {
+		if news, err = a.heeding.take(from, m, ""); news != nil {
 			a.send(from, *news)
 		}
 	}
@@ -126,11 +128,11 @@ func (a *Agent) deliver(from grid.SiteID, m protocol.Message) {
 	}
 }
 
-// take hands a message to the site's machine, or to the domain's controller if it is for that, as
-// one of the owner on whose behalf it is said, if its sender is heeded. A sender that is not is
-// answered with the news, if there are any for it.
+// take hands a message to the site's machine, to the domain's controller if it is for that, or to
+// the border's machine if it is for a neighbour, as one of the owner on whose behalf it is said, if
+// its sender is heeded. A sender that is not is answered with the news, if there are any for it.
 func (h *heeding) take(
-	from grid.SiteID, m protocol.Message,
+	from grid.SiteID, m protocol.Message, neighbour grid.SiteID,
 ) (news *protocol.StandbyNews, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,10 +159,12 @@ func (h *heeding) take(
 		h.began(owner, from)
 	}
 	offer := h.offer
-	if protocol.ForController(message) {
+	if neighbour != "" {
+		offer = h.border
+	} else if protocol.ForController(message) {
 		offer = h.control
 	}
-	return nil, offer(step.MessageReceived{From: owner, Message: message})
+	return nil, offer(step.MessageReceived{From: owner, To: neighbour, Message: message})
 }
 
 // noteCertificate takes what a message among group members says of who may act.

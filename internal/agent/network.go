@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,7 @@ func (a *Agent) join() error {
 			if !a.awake() {
 				return
 			}
+			a.border.meet(id)
 			if l := a.data.Link(id); l != (data.Link{}) { // from before, or while it was away
 				a.linkMeasured(id, l)
 			}
@@ -51,6 +53,7 @@ func (a *Agent) join() error {
 			gone := step.PeerGone{Site: id, Refusing: refusing}
 			a.tellBoth(gone)
 			a.tellGroups(gone)
+			a.neighbours.lost(a, id)
 		},
 		OnAttemptsDied: func(id grid.SiteID, attempts []grid.AttemptID) {
 			if a.awake() {
@@ -124,7 +127,7 @@ func (a *Agent) received(from grid.SiteID, m protocol.Message) {
 		return
 	}
 	a.noteCertificate(from, m)
-	if !a.aboutGroups(from, m) {
+	if !a.aboutNeighbours(from, m) && !a.aboutGroups(from, m) {
 		a.deliver(from, m)
 	}
 }
@@ -178,6 +181,8 @@ func (a *Agent) perform(e step.Effect) {
 		a.reports.report(e)
 	case step.Reply:
 		a.commands.answer(e)
+	case step.TellBorder:
+		a.border.tell(e.News)
 	case step.LetGo:
 		a.letGo(e)
 	case step.Archive:
@@ -242,6 +247,9 @@ func (a *Agent) send(to grid.SiteID, m protocol.Message) {
 	if !a.cfg.Taps.pass(to, m) {
 		return
 	}
+	if way := a.neighbours.way(to); way != "" {
+		to, m = way, protocol.ByGateway{Domain: to, Message: m}
+	}
 	if to == a.mesh.Self() {
 		a.received(to, m)
 		return
@@ -261,8 +269,9 @@ func (a *Agent) collect(e step.Collect) step.Collected {
 	ctx, cancel := context.WithTimeout(a.ctx, collectTimeout)
 	defer cancel()
 	answer := step.Collected{Attempt: e.Attempt}
+	from := cmp.Or(a.neighbours.way(e.From), e.From)
 	for _, cid := range e.Outputs {
-		if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{e.From}, nil); err != nil {
+		if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{from}, nil); err != nil {
 			answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
 			break
 		}

@@ -28,6 +28,7 @@
 //	inner_lease.go  ... the ceilings of their leases, ends, receipts
 //	facts.go        what survives a restart
 //	check.go        the invariants
+//	data.go         what is kept for orders
 //	view.go         read-only access for people
 //
 // What is bounded: queries and orders under way, of all neighbours and of each. What comes beyond is

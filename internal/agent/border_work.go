@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// borderOwner is for whom data is kept that crosses a border.
+func borderOwner(id grid.AttemptID) string { return "border " + id.String() }
+
+// perform carries out what the border's machine wants.
+func (g *gateway) perform(e step.Effect) {
+	a := g.a
+	switch e := e.(type) {
+	case step.SendBorder:
+		if err := a.mesh.SendBorder(e.Domain, e.Message); err != nil {
+			a.reports.count("send_failed")
+			a.log.Debug("a message could not be sent to a linked domain",
+				"domain", string(e.Domain), "type", fmt.Sprintf("%T", e.Message), "error", err)
+		}
+	case step.SendAs:
+		a.sendAs(e.As, e.To, e.Message)
+	case step.Order:
+		g.order(e)
+	case step.Sign:
+		signed := step.Signed{ID: e.ID}
+		var err error
+		if signed.Signature, err = a.members.Sign(e.Text); err != nil {
+			signed.Signature, signed.Problem = nil, err.Error()
+		}
+		g.tell(signed)
+	case step.Stage:
+		g.stage(e)
+	case step.Collect:
+		g.collect(e)
+	case step.Discard:
+		a.pins.release(borderOwner(e.Attempt))
+	case step.Report:
+		a.perform(e)
+	default:
+		a.reports.count("border_overstepped")
+	}
+}
+
+// order hands an input to this site's broker under a number of its own, as a user's is.
+func (g *gateway) order(e step.Order) {
+	a, in := g.a, e.Input
+	if _, ceiling := in.(step.Ceiling); ceiling {
+		a.broker.tell(in)
+		return
+	}
+	answered := func(r step.Reply) {
+		reply := step.Replied{Command: e.Command, Job: r.Job}
+		if r.Err != nil {
+			reply.Err = r.Err.Error()
+		}
+		g.tell(reply)
+	}
+	n := a.commands.follow(answered)
+	switch v := in.(type) {
+	case step.Submit:
+		v.Command, in = n, v
+	case step.Probe:
+		v.Command, in = n, v
+	case step.CancelJob:
+		v.Command, in = n, v
+	case step.ForgetJob:
+		v.Command, in = n, v
+	}
+	if err := a.broker.offer(in); err != nil {
+		a.commands.answer(step.Reply{Command: n, Err: err})
+	}
+}
+
+// stage brings what a task needs to this gateway, from its submitter or from the other gateway.
+func (g *gateway) stage(e step.Stage) {
+	need := e.Inputs
+	if e.Module.CID != "" {
+		need = append([]grid.Input{e.Module}, need...)
+	}
+	g.a.spawn(func() {
+		staged := step.Staged{Attempt: e.Attempt}
+		for _, in := range need {
+			if err := g.bring(g.a.ctx, e.Attempt, in.CID, e.From); err != nil {
+				staged.Problem, staged.Local = err.Error(), g.a.disk.lacked(err)
+				break
+			}
+			staged.Bytes += in.Bytes
+		}
+		g.tell(staged)
+	})
+}
+
+// collect brings what a task has left to this gateway.
+func (g *gateway) collect(e step.Collect) {
+	g.a.spawn(func() {
+		ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
+		defer cancel()
+		collected := step.Collected{Attempt: e.Attempt}
+		for _, cid := range e.Outputs {
+			if err := g.bring(ctx, e.Attempt, cid, e.From); err != nil {
+				collected.Problem, collected.Local = err.Error(), g.a.disk.lacked(err)
+				break
+			}
+		}
+		g.tell(collected)
+	})
+}
+
+// bring fetches data and keeps it for an attempt. It counts for whom it comes from, as a
+// submitter's does.
+func (g *gateway) bring(
+	ctx context.Context, id grid.AttemptID, cid grid.CID, from grid.SiteID,
+) error {
+	tenant, sources := g.a.work.tenant(from), g.a.heeding.members(from)
+	if gate := g.at(from); gate != "" {
+		sources = []grid.SiteID{gate}
+	}
+	if _, err := g.a.data.FetchFor(ctx, tenant, cid, sources, nil); err != nil {
+		return fmt.Errorf("fetch %s: %w", cid, err)
+	}
+	g.a.pins.charged(borderOwner(id), tenant, cid)
+	g.a.pins.hold(borderOwner(id), cid)
+	return nil
+}
+
+// at is the gateway of a linked domain, as far as it is connected; empty for all others.
+func (g *gateway) at(domain grid.SiteID) grid.SiteID {
+	for _, n := range g.a.mesh.Neighbours() {
+		if n.Site == domain && n.Connected {
+			return n.Gateway
+		}
+	}
+	return ""
+}
+
+// sendAs sends what a neighbour says to a submitter, to who acts for it.
+func (a *Agent) sendAs(as, owner grid.SiteID, m protocol.Message) {
+	sites, behalf := a.heeding.route(owner)
+	if behalf {
+		m = protocol.OnBehalf{Behalf: protocol.Behalf{Owner: owner}, Message: m}
+	}
+	for _, site := range sites {
+		a.send(site, protocol.ByGateway{Domain: as, Message: m})
+	}
+}

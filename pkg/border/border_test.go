@@ -149,7 +149,6 @@ func TestAnOrderHasOneKey(t *testing.T) {
 	r := newRig(t, nil)
 	r.cross(order(attemptNo(0, 1), 9))
 	first := wantSaid[step.Submit](t, r)
-	r.m, r.facts = nil, r.facts
 	m, err := New(r.cfg)
 	if err != nil {
 		t.Fatal(err)

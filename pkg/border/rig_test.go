@@ -46,7 +46,6 @@ type rig struct {
 	times map[step.TimerKey]time.Time
 	out   []step.Effect // of the last input
 	links []step.Link
-	spin  bool // borders and broker are played by the test
 }
 
 func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {

@@ -3,6 +3,7 @@
 // plays again what real agents did, as far as their journals tell.
 //
 //	simulation.go  a scenario in the simulator, and its outcome
+//	realms.go      several domains, and their links
 //	trouble.go     what goes wrong with sites, and what the oracle is told
 //	result.go      the outcome as programs read it
 //	record.go      Record: all that happened

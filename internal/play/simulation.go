@@ -77,6 +77,7 @@ func (p *simulation) play(
 		cfg.Sites = append(cfg.Sites,
 			sim.SiteSpec{ID: grid.SiteID(site.Name), Capability: site.Capability, Skew: site.Skew})
 	}
+	cfg.Realms = realms(s)
 	if slices.ContainsFunc(s.Submissions(), func(s scenario.Submission) bool { return s.Takes > 0 }) {
 		cfg.Run = runs
 	}

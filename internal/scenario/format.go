@@ -20,6 +20,9 @@ func (s Scenario) String() string {
 		b.WriteString(s.Sites[i].text(n))
 		i += n
 	}
+	for _, k := range s.Links {
+		b.WriteString(k.text())
+	}
 	if s.Net != (Net{}) {
 		b.WriteString(s.Net.text())
 	}

@@ -67,8 +67,8 @@ func lineOf(err error) int {
 
 // words are the statements.
 var words = map[string]func(*parser, *line){ //nolint:gochecknoglobals // a constant table
-	"sites": (*parser).sites,
-	"net":   (*parser).network, "clock": (*parser).clock, "submit": (*parser).submit,
+	"sites": (*parser).sites, "link": (*parser).link,
+	"net": (*parser).network, "clock": (*parser).clock, "submit": (*parser).submit,
 	"crash": (*parser).trouble, "isolate": (*parser).trouble, "silent": (*parser).trouble,
 	"pause":  (*parser).trouble,
 	"busy":   (*parser).trouble,
@@ -82,7 +82,7 @@ func (p *parser) read(l *line) {
 	}
 	if !known {
 		names := []string{
-			"sites", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
+			"sites", "link", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
 			"cancel", "migrate", "run", "expect",
 		}
 		names = slices.Concat(names, slices.Sorted(maps.Keys(Troubles())))

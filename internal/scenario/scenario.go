@@ -11,6 +11,7 @@ import (
 // Scenario is a story about a mesh.
 type Scenario struct {
 	Sites  []Site
+	Links  []Link // between its domains
 	Net    Net
 	Events []Event // in the order in which they are written
 	Run    Run
@@ -100,9 +101,12 @@ type Action struct {
 	Event Event // whose beginning or end it is
 }
 
-// OnlySimulated names the first trouble that only a simulation can do to a site; empty: there is
-// none, and any driver can play the scenario.
+// OnlySimulated names the first word that only a simulation can play, a trouble of a site or a link
+// between domains; empty: there is none, and any driver can play the scenario.
 func (s Scenario) OnlySimulated() string {
+	if len(s.Links) > 0 {
+		return "link"
+	}
 	for _, e := range s.Events {
 		if e.Kind == Upset {
 			return e.Trouble.Word

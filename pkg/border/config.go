@@ -21,8 +21,9 @@ type Config struct {
 	Again time.Duration
 	// Renew is the time between two requests for an attempt's lease while it has none; with one it
 	// is a third of the lease.
-	Renew time.Duration
-	TTL   time.Duration // how long the broker awaits offers for an order
+	Renew  time.Duration
+	TTL    time.Duration // how long the broker awaits offers for an order
+	Forget time.Duration // silence on an order after which it is dropped
 	// Credit is what a neighbour may owe, in core-seconds given and not given back, before it is
 	// served after those that owe less.
 	Credit float64
@@ -36,15 +37,16 @@ type Config struct {
 
 	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 
-	// NoRequestIDs, NoHops and NoCeiling take a safeguard away; tests show that its loss is noticed.
-	NoRequestIDs, NoHops, NoCeiling bool `json:",omitempty"`
+	// NoRequestIDs, NoHops: UNSAFE, for tests of the oracles only: an order that comes again is
+	// another one; work crosses borders without end.
+	NoRequestIDs, NoHops bool `json:",omitempty"`
 }
 
 // Default has one border to cross and an hour of a core on credit.
 func Default(here, domain grid.SiteID, name grid.DomainID) Config {
 	return Config{
 		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
-		Renew: 2 * time.Second, TTL: 2 * time.Second, Credit: 3600, Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
+		Renew: 2 * time.Second, TTL: 2 * time.Second, Forget: 24 * time.Hour, Credit: 3600, Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
 	}
 }
 
@@ -53,9 +55,9 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxHops < 1 || c.MaxHops > protocol.MaxHops:
 		return invalidf("hops: want 1 to %d, have %d", protocol.MaxHops, c.MaxHops)
-	case c.Again <= 0 || c.Renew <= 0 || c.Patience < 0:
-		return invalidf("again, renew, patience: want above 0, the last at least, have %s, %s, %s",
-			c.Again, c.Renew, c.Patience)
+	case c.Again <= 0 || c.Renew <= 0 || c.Patience < 0 || c.Forget <= 0:
+		return invalidf("again, renew, forget, patience: want above 0, the last at least, "+
+			"have %s, %s, %s, %s", c.Again, c.Renew, c.Forget, c.Patience)
 	case c.TTL < grid.MinTTL || c.TTL > grid.MaxTTL:
 		return invalidf("ttl: want %s to %s, have %s", grid.MinTTL, grid.MaxTTL, c.TTL)
 	case !(c.Credit >= 0 && c.Credit <= maxCredit):

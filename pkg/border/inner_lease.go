@@ -12,11 +12,15 @@ import (
 // leaseFraction is the part of a lease after which the next is asked for.
 const leaseFraction = 3
 
+// mostRenew bounds by what factor the pause grows while no lease comes.
+const mostRenew = 8
+
 // renewSoon makes sure that the leases of a neighbour's orders are asked for.
 func (m *Machine) renewSoon(l *link) {
 	if l == nil || !l.connected {
 		return
 	}
+	l.renewPause = m.cfg.Renew
 	if at := m.now.Add(m.cfg.Renew); l.renewAt.IsZero() || l.renewAt.After(at) {
 		l.renewAt = at
 		m.out.SetTimer(timerRenew, string(l.terms.Domain), at)
@@ -35,7 +39,8 @@ func (m *Machine) onRenewTimer(domain grid.SiteID) {
 		return // the next order, or the neighbour's return, sets the timer again
 	}
 	m.askFor(wanting)
-	pause := m.cfg.Renew
+	pause := l.renewPause
+	l.renewPause = min(2*l.renewPause, mostRenew*m.cfg.Renew)
 	if !slices.ContainsFunc(wanting, func(g *guest) bool { return !g.until.After(m.now) }) {
 		pause = wanting[0].long
 		for _, g := range wanting {
@@ -70,6 +75,9 @@ func (m *Machine) onBorderLease(domain grid.SiteID, msg protocol.BorderLease) {
 				continue
 			}
 			g.heard, g.long = m.now, msg.Duration
+			if l := m.near.links[domain]; l != nil {
+				l.renewPause = m.cfg.Renew
+			}
 			if end := one.at.Add(msg.Duration); end.After(g.until) {
 				g.until = end
 				m.setCeiling(g)
@@ -89,19 +97,12 @@ func (m *Machine) named(domain grid.SiteID, id grid.AttemptID) []*guest {
 	return nil
 }
 
-// noCeiling is far enough for what has none.
-const noCeiling = 7 * 24 * time.Hour
-
 // setCeiling has the broker grant no lease that ends later than the order's own.
 func (m *Machine) setCeiling(g *guest) {
 	if g.job == "" || g.exit != nil || g.until.IsZero() {
 		return
 	}
-	until := g.until
-	if m.cfg.NoCeiling {
-		until = m.now.Add(noCeiling)
-	}
-	m.out.Emit(step.Order{Input: step.Ceiling{Job: g.job, Until: until}})
+	m.out.Emit(step.Order{Input: step.Ceiling{Job: g.job, Until: g.until}})
 }
 
 // sendState tells the neighbour how an order goes.

@@ -81,7 +81,7 @@ func (m *Machine) onOrder(domain grid.SiteID, msg protocol.BorderOrder) {
 	m.askFor([]*guest{g})
 	m.renewSoon(m.near.links[domain])
 	m.advance(g)
-	m.rouseGuest(g, forgotten)
+	m.rouseGuest(g, m.cfg.Forget)
 }
 
 // isOvertaken reports whether a later attempt of a task is here.
@@ -243,7 +243,7 @@ func (m *Machine) rouseGuest(g *guest, pause time.Duration) {
 // wakeGuest repeats what an order waits for, and gives up what nobody speaks of any more.
 func (m *Machine) wakeGuest(g *guest) {
 	switch quiet := m.now.Sub(g.heard); {
-	case quiet >= forgotten:
+	case quiet >= m.cfg.Forget:
 		m.evict(g, "nothing was heard of it")
 	case g.exit != nil:
 		m.sendEnd(g)
@@ -254,7 +254,7 @@ func (m *Machine) wakeGuest(g *guest) {
 	case g.job != "" && !g.known:
 		m.rouseGuest(g, bootGrace)
 	default:
-		m.rouseGuest(g, forgotten-quiet)
+		m.rouseGuest(g, m.cfg.Forget-quiet)
 	}
 }
 

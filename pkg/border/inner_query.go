@@ -100,7 +100,7 @@ func (m *Machine) admits(
 		return why, false
 	case way.Path[len(way.Path)-1] != domain:
 		return grid.ReasonInvalid, false
-	case !m.cfg.NoHops && (slices.Contains(way.Path, m.cfg.Domain) || m.isHereAlready(way, ref)):
+	case !m.cfg.NoHops && slices.Contains(way.Path, m.cfg.Domain), m.isHereAlready(way, ref):
 		return grid.ReasonPassedOn, false
 	case !slices.Contains(l.terms.Kinds, kind):
 		return grid.ReasonKind, true
@@ -117,6 +117,9 @@ func (m *Machine) admits(
 func (m *Machine) isHereAlready(way protocol.Passage, ref string) bool {
 	same := func(other protocol.Passage) bool {
 		return other.Request == way.Request && other.Path[0] == way.Path[0]
+	}
+	if m.cfg.NoHops || m.cfg.NoRequestIDs {
+		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.probes)) {
 		if name != ref && same(m.probes[name].passage) {

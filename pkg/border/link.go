@@ -15,11 +15,12 @@ const maxLinks = 256
 
 // link is a neighbouring domain that an administrator has agreed with.
 type link struct {
-	terms     step.Link
-	connected bool
-	since     time.Time // it is connected, or was last
-	unserved  time.Time // when it last found no capacity here for all that it asked for; zero: never
-	renewAt   time.Time // when leases of its orders are asked for; zero: none is
+	terms      step.Link
+	connected  bool
+	since      time.Time     // it is connected, or was last
+	unserved   time.Time     // when it last found no capacity here for all that it asked for; zero: never
+	renewPause time.Duration // until the next time, while an order has no lease
+	renewAt    time.Time     // when leases of its orders are asked for; zero: none is
 }
 
 // favour is what was given to a neighbour and taken from it, in thousandths of a core-second.
@@ -107,7 +108,14 @@ func (m *Machine) onLinks(in step.LinksChanged) {
 		l.terms = terms
 		m.near.links[terms.Domain] = l
 	}
-	for _, domain := range slices.Sorted(maps.Keys(before)) {
+	had := slices.Sorted(maps.Keys(before))
+	for _, g := range m.guests { // an earlier run may have had other links
+		had = append(had, g.domain)
+	}
+	for _, e := range m.errands {
+		had = append(had, e.domain)
+	}
+	for _, domain := range had {
 		if m.near.links[domain] == nil {
 			m.estrange(domain)
 		}

@@ -12,9 +12,8 @@ import (
 
 // How long what nobody speaks of any more is kept, and how long repetitions pause at most.
 const (
-	untaken   = 8              // so many repetitions of an order that is not taken
-	forgotten = 24 * time.Hour // silence after which an order is dropped
-	maxPause  = time.Minute
+	untaken  = 8 // so many repetitions of an order that is not taken
+	maxPause = time.Minute
 )
 
 // errand is a task of this domain that a neighbour is to run, or runs.
@@ -199,11 +198,11 @@ func (m *Machine) wakeErrand(e *errand) {
 		return
 	case !e.taken, e.here && !e.told:
 		m.sendOrder(e)
-	case m.now.Sub(e.heard) >= forgotten:
+	case m.now.Sub(e.heard) >= m.cfg.Forget:
 		m.fence(e, "nothing was heard of it")
 		return
 	default:
-		m.rouse(e, e.heard.Add(forgotten).Sub(m.now))
+		m.rouse(e, e.heard.Add(m.cfg.Forget).Sub(m.now))
 		return
 	}
 	if e.taken {

@@ -89,6 +89,8 @@ func (w *World) heal() { w.Join(w.order) }
 func (w *World) healAll() {
 	w.heal()
 	clear(w.cuts)
+	clear(w.torn)
+	w.lookOver()
 	for _, id := range w.order {
 		w.Unsilence(id)
 		w.Undeafen(id)

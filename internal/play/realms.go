@@ -1,0 +1,47 @@
+package play
+
+import (
+	"slices"
+
+	"github.com/mrsmesh/mrsmesh/internal/scenario"
+	"github.com/mrsmesh/mrsmesh/pkg/border"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/sim"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
+)
+
+// realms are the domains of a scenario with links; without any all its sites are of one.
+func realms(s scenario.Scenario) []sim.Realm {
+	if len(s.Links) == 0 {
+		return nil
+	}
+	var all []sim.Realm
+	for _, site := range s.Sites {
+		at := slices.IndexFunc(all, func(r sim.Realm) bool { return r.Name == site.Domain })
+		if at < 0 {
+			at = len(all)
+			all = append(all, sim.Realm{Name: site.Domain})
+		}
+		all[at].Members = append(all[at].Members, grid.SiteID(site.Name))
+	}
+	for i := range all {
+		hops := uint32(1)
+		for _, k := range s.Links {
+			other := k.B
+			switch all[i].Name {
+			case k.B:
+				other = k.A
+			case k.A:
+			default:
+				continue
+			}
+			hops = max(hops, k.Hops)
+			all[i].Links = append(all[i].Links, step.Link{
+				Name: other, Give: k.Give, Take: 100, Tasks: k.Tasks,
+				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
+			})
+		}
+		all[i].Tune = func(c *border.Config) { c.MaxHops = hops }
+	}
+	return all
+}

@@ -112,8 +112,9 @@ func runLine(text string) string {
 	text = regexp.MustCompile(`\b(TOKEN|ID)\b`).ReplaceAllString(text, "$$$1")
 	text = strings.ReplaceAll(text, "'", "''") // as testscript quotes
 	line := "exec sh -c '{ " + text + "; } >last 2>&1; c=$?; cat last; exit $c'\n"
-	if strings.HasPrefix(text, "siteagent invite") {
-		line += keep("TOKEN", `mrs1\.[A-Za-z0-9_-]+`)
+	if strings.HasPrefix(text, "siteagent invite") ||
+		strings.HasPrefix(text, "siteagent domain invite") {
+		line += keep("TOKEN", `mrs(link)?1\.[A-Za-z0-9_-]+`)
 	}
 	if strings.HasPrefix(text, "submit ") {
 		line += keep("ID", `\b[a-z2-7]{16}\b`)

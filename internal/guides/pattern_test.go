@@ -16,7 +16,7 @@ func loosenings() []loosening {
 		{`12D3KooW[1-9A-Za-z]{44}`, "<site>"},
 		{`\d{4}-\d\d-\d\d(?:T| )\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?`, "<any>"},
 		{`(?:\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\b\d\d:\d\d(?::\d\d)?\b`, "<any>"},
-		{`mrs1\.[A-Za-z0-9_-]+`, "<any>"}, // a token
+		{`mrs(?:link)?1\.[A-Za-z0-9_-]+`, "<any>"}, // a token
 		{`\bed25519:[\w-]{43}`, "<any>"},
 		{`\b[0-9a-f]{8}\b`, "<any>"}, // an invitation
 		{`\b[a-z2-7]{16}\b`, "<id>"},

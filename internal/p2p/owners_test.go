@@ -15,6 +15,7 @@ import (
 	lp "github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/gate"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -262,6 +263,7 @@ func TestHowAMeshIsLeft(t *testing.T) {
 		}
 		want := []lp.ID{
 			protocol.StreamID, protocol.LogStreamID, protocol.JoinStreamID, protocol.DeathStreamID,
+			gate.StreamID, gate.LinkStreamID,
 		}
 		if !slices.Equal(q.stub.removed, want) || q.stub.net.stopped != 1 || q.stub.closed != 0 {
 			t.Errorf("removed %v, %d notifiees, the host closed %d times",

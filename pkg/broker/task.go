@@ -159,6 +159,12 @@ func (t *task) rests(cfg *Config, now time.Time) {
 // isResting reports whether the task is not to be placed yet.
 func (t *task) isResting(now time.Time) bool { return t.rest.After(now) }
 
+// awaitsLease reports whether the task waits, and nothing but the lease of its silent attempt keeps
+// it from being awarded: others may hold a place for it meanwhile.
+func (t *task) awaitsLease(now time.Time) bool {
+	return t.returnable() && t.isResting(now) && !t.rest.After(t.leaseEnd)
+}
+
 // log notes how an attempt ended.
 func (t *task) log(outcome string, now time.Time) {
 	t.tries = append(t.tries, Try{

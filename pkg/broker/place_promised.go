@@ -106,7 +106,7 @@ func (p *promised) seek(d desk) {
 func (p *promised) askToHold(d desk) {
 	j, h, asked := d.j, d.j.holding(), false
 	all, top := p.holdable(d), d.cfg().HoldTop
-	if j.wantedFirst(all) {
+	if j.wantedFirst(all) || h.firm[j.target()] != nil {
 		top = 1 // others are to have what it leaves them
 	}
 	for _, c := range all {

@@ -32,6 +32,7 @@ type leave struct {
 	to    grid.SiteID // to be asked first; empty: none is known to have space
 	stays bool        // its site is silent, its lease is over, and it was not named
 	early bool        // it waits for another place, and its lease was not over
+	moves bool        // its site is there and cannot keep it: it is to move with that site's help
 }
 
 // What the owner of a promised task is told while it is in danger.
@@ -40,6 +41,7 @@ const (
 		"it is kept in case that the site is back before its start"
 	noteHeld    = "its site is gone; another one holds a place until it may be awarded"
 	noteNowhere = "no other site can hold it now; others are asked until its start"
+	noteShort   = "its site has promised more than it has now, and no other has a place in time"
 	noteSilent  = "its site is silent and may be back before its start"
 )
 
@@ -74,7 +76,11 @@ func (r *remapping) onRemap(from grid.SiteID, msg protocol.Remap) {
 		r.reportRefused(eventRemapRefused, from, grid.AttemptID{}, grid.ReasonStale)
 		return
 	}
-	r.speaks(msg.Site)
+	if !msg.Partly {
+		r.speaks(msg.Site)
+	} else {
+		r.warnAgain(msg)
+	}
 	answer := protocol.Remapped{Term: msg.Term, Number: msg.Number}
 	for _, v := range msg.Moves {
 		j, t := r.jobs.task(v.Task)
@@ -84,12 +90,45 @@ func (r *remapping) onRemap(from grid.SiteID, msg protocol.Remap) {
 			continue
 		}
 		t.leave.at, t.leave.to = r.now, v.To
+		if msg.Partly {
+			t.leave.moves = v.To != "" && t.isSettled() && r.peers.reachable(t.site)
+			continue
+		}
 		if t.leave.stays || r.leavesEarly(j, t) { // it has waited for this
 			r.setTimer(timerLease, j.attempt(v.Task.Index).String(), r.now)
 		}
 	}
 	if len(answer.Elsewhere) > 0 {
 		r.out.Send(from, answer)
+	}
+}
+
+// warnAgain tells the owners of what a site holds that is there, and has promised more than it has:
+// those of tasks that are to move and have no other place. Others need not fear any more.
+func (r *remapping) warnAgain(msg protocol.Remap) {
+	stuck := make(map[grid.TaskID]bool)
+	for _, v := range msg.Moves {
+		stuck[v.Task] = v.To == ""
+	}
+	for _, id := range r.jobs.ids() {
+		j := r.jobs.all[id]
+		for i := range j.tasks {
+			t := &j.tasks[i]
+			is := stuck[j.taskID(uint32(i))] && j.mayLeave(t) && t.note == ""
+			if t.site != msg.Site || !t.isSettled() || !is && t.note != noteShort {
+				continue
+			}
+			switch {
+			case is:
+				t.note = noteShort
+				r.report(step.LevelWarn, eventNoOtherPlace, j.attempt(uint32(i)), t.site)
+			case stuck[j.taskID(uint32(i))]:
+				continue
+			default:
+				t.note = ""
+			}
+			r.saveTask(j, uint32(i))
+		}
 	}
 }
 
@@ -175,8 +214,8 @@ func (r *remapping) keep(j *job, index uint32) {
 
 // heardOf takes that the site of a task that stayed there is back.
 func (r *remapping) heardOf(j *job, t *task, id grid.AttemptID) {
-	if !t.leave.stays && t.leave.at.IsZero() {
-		return
+	if !t.leave.stays && t.leave.at.IsZero() || t.moving.stage != moveNone {
+		return // or it is on its way to the site that was named
 	}
 	if t.leave.stays {
 		t.note = ""

@@ -266,6 +266,101 @@ func TestWhatIsNamedLaterLeavesLater(t *testing.T) {
 	b.wantPhase(id, 0, grid.PhaseAnnounced)
 }
 
+// short is a reservation at a, which is there and has promised more than it has; c is the
+// controller.
+func short(t *testing.T) (*bench, grid.JobID) {
+	t.Helper()
+	b := newBench(t, nil, "a", "b", "c")
+	id := b.placed(b.reservation(), "a")
+	b.renew("a", id, 1)
+	b.do(step.Controller{Site: "c", Term: 3})
+	return b, id
+}
+
+// partly is the controller's word on a, of which a part has failed.
+func partly(all ...protocol.RemapMove) protocol.Remap {
+	msg := remap(all...)
+	msg.Partly = true
+	return msg
+}
+
+// found lets all sites answer the enquiry for what is to move: b offers, or none does.
+func (b *bench) found(offers bool) []step.Effect {
+	b.Helper()
+	var scout grid.JobID
+	for _, p := range b.m.probes {
+		scout = p.id
+	}
+	for _, site := range []grid.SiteID{"a", "c", self} {
+		b.refusal(scout, site, false)
+	}
+	if !offers {
+		return b.refusal(scout, "b", false)
+	}
+	return b.hear("b", protocol.Bid{Job: scout, Seq: b.m.asked(scout).seq, Offer: offer(31, 1, 1)})
+}
+
+// What its site cannot keep moves with its help, while its lease lasts: another site offers, its own
+// ends it and says so, and the named one is asked to hold first.
+func TestWhatASiteCannotKeepMovesWithItsHelp(t *testing.T) {
+	b, id := short(t)
+	b.hear("c", partly(leaves(id, "b")))
+	b.hear("c", partly(leaves(id, "b"))) // it may be repeated
+	effects := b.found(true)
+	if to, ask := one[protocol.Move](t, effects); to != "a" || ask.Stop {
+		t.Fatalf("%s is told %+v", to, ask)
+	}
+	b.renew("a", id, 1) // meanwhile
+	at := attemptOf(id, 0, 1)
+	effects = b.hear("a", protocol.Movable{Attempt: at})
+	if to, stop := one[protocol.Move](t, effects); to != "a" || !stop.Stop {
+		t.Fatalf("%s is told %+v", to, stop)
+	}
+	if b.phase(id, 0) != grid.PhaseStaging {
+		t.Error("it has left before its site has said so")
+	}
+	b.hear("a", protocol.Exited{Attempt: at, Exit: grid.Exit{Cause: grid.CauseStopped}})
+	b.refusal(id, "a", false)
+	if to := b.holdsFor(id); to != "b" {
+		t.Errorf("%s is asked to hold, want b", to)
+	}
+	to, award := one[protocol.Award](t, b.last)
+	if to != "b" || award.Tasks[0].Token != 2 || b.faultIndex("a") != 0 {
+		t.Errorf("awarded to %s: %+v; a fault index of %d", to, award, b.faultIndex("a"))
+	}
+}
+
+// It stays where it is if nobody offers, if no site is known that has space, and if it is not named;
+// its owner hears that its site may not keep it, and when it can again.
+func TestWhatCannotMoveStays(t *testing.T) {
+	b, id := short(t)
+	b.hear("c", partly(leaves(id, "b")))
+	if to, _ := sent[protocol.Move](b.found(false)); len(to) > 0 {
+		t.Errorf("nobody offers, and %v is told", to)
+	}
+	note := func() string {
+		s, _ := b.m.Job(id)
+		return s.Tasks[0].PromiseNote
+	}
+	b.hear("c", partly(leaves(id, "")))
+	if note() != noteShort {
+		t.Errorf("its owner is told %q", note())
+	}
+	b.renew("a", id, 1)
+	b.hear("c", partly(leaves(id, "")))
+	if note() != noteShort {
+		t.Errorf("a while later its owner is told %q", note())
+	}
+	b.hear("c", partly())
+	if note() != "" {
+		t.Errorf("it is kept, and its owner is told %q", note())
+	}
+	if n := askedAll(b.pass(time.Second)); n != 0 {
+		t.Errorf("%d are asked for it", n)
+	}
+	b.wantPhase(id, 0, grid.PhaseStaging)
+}
+
 // Nothing stays for a controller that does not speak, of an earlier word, of another site, or is
 // none.
 func TestOnlyTheControllersWordHoldsATask(t *testing.T) {
@@ -375,6 +470,7 @@ func (r *rig) controlled(s source) {
 		c := r.m.remaps.controller
 		msg := protocol.Remap{
 			Term: c.Term, Number: 1, Site: sites[s.n(4)], Before: time.Duration(1 + s.n(200)),
+			Partly: s.n(3) == 0,
 		}
 		for range s.n(3) {
 			msg.Moves = append(msg.Moves, protocol.RemapMove{

@@ -21,6 +21,7 @@ type SiteStatus struct {
 	Works    grid.Resources
 	Here     bool
 	Failed   time.Time // since when; zero: it has not
+	Short    bool      // it is there, and has promised more than it has
 	Bookings int       // promised and not over
 	Leaving  int       // of these, are to move
 	Stuck    int       // of these, have no other place
@@ -34,7 +35,7 @@ func (m *Machine) Status() Status {
 			Site: s.id, Capacity: s.capacity, Works: s.works, Here: s.here,
 			Bookings: len(s.bookings),
 		}
-		if !s.failed.IsZero() {
+		if v.Short = s.isPartly(); !s.failed.IsZero() {
 			v.Failed, v.Works = s.failed.Add(m.ahead), grid.Resources{}
 		}
 		for _, b := range s.sorted() {

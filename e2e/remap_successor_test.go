@@ -37,8 +37,9 @@ func (m *mesh) largestOf(t *testing.T, ids []grid.JobID, sites []*site) *site {
 
 // The controller is no founder, no submitter and no site that holds anything. A site is killed, and
 // the controller in the middle of the remapping, when it has taken the site for failed. Another one
-// acts in time, and the outcome is the same: of two reservations the one that another site has space
-// for is held there when the lease is over, and the owner of the other one was told long before.
+// acts in time, and the outcome is the same: of two reservations the one that another site has
+// space for is held there when the lease is over, and the owner of the other one was told long
+// before.
 func TestTheControllerIsKilledWhileReservationsLeave(t *testing.T) {
 	t.Parallel()
 	m := newDomain(t, submitOnly, submitOnly, submitOnly, asideOnly(2), asideOnly(2), asideOnly(2))
@@ -76,7 +77,7 @@ func TestTheControllerIsKilledWhileReservationsLeave(t *testing.T) {
 			return m.isHeldElsewhere(t, id, victim)
 		})
 	})
-	t.Logf("after the kill: %s until the one without a place was told, %s until the other had moved",
+	t.Logf("after the kill: %s until who has no place was told, %s until the other had moved",
 		said.Round(time.Second), time.Since(killed).Round(time.Second))
 	if limit := 30 * time.Second; said > limit {
 		t.Errorf("it was told after %s, want %s at most", said, limit)

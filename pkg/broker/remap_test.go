@@ -300,8 +300,8 @@ func (b *bench) found(offers bool) []step.Effect {
 	return b.hear("b", protocol.Bid{Job: scout, Seq: b.m.asked(scout).seq, Offer: offer(31, 1, 1)})
 }
 
-// What its site cannot keep moves with its help, while its lease lasts: another site offers, its own
-// ends it and says so, and the named one is asked to hold first.
+// What its site cannot keep moves with its help, while its lease lasts: another site offers, its
+// own ends it and says so, and the named one is asked to hold first.
 func TestWhatASiteCannotKeepMovesWithItsHelp(t *testing.T) {
 	b, id := short(t)
 	b.hear("c", partly(leaves(id, "b")))
@@ -330,8 +330,8 @@ func TestWhatASiteCannotKeepMovesWithItsHelp(t *testing.T) {
 	}
 }
 
-// It stays where it is if nobody offers, if no site is known that has space, and if it is not named;
-// its owner hears that its site may not keep it, and when it can again.
+// It stays where it is if nobody offers, if no site is known that has space, and if it is not
+// named; its owner hears that its site may not keep it, and when it can again.
 func TestWhatCannotMoveStays(t *testing.T) {
 	b, id := short(t)
 	b.hear("c", partly(leaves(id, "b")))

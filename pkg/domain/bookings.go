@@ -46,7 +46,7 @@ func (m *Machine) onBookings(from grid.SiteID, msg protocol.Bookings) {
 
 // take changes the table as a site says.
 func (m *Machine) take(s *site, msg protocol.Bookings) {
-	partly := s.isPartly()
+	was := s.isPartly()
 	if !s.said || s.capacity != msg.Capacity || s.works != msg.Works ||
 		s.priced != msg.Priced || s.price != msg.Price {
 		s.said, s.capacity, s.works = true, msg.Capacity, msg.Works
@@ -54,11 +54,13 @@ func (m *Machine) take(s *site, msg protocol.Bookings) {
 		m.saveSite(s)
 	}
 	switch is := s.isPartly(); {
-	case is && !partly:
+	case is && s.short.IsZero():
+		s.short = m.now
 		m.out.Report(step.LevelWarn, eventShort, step.Report{
 			Site: s.id, Value: float64(len(s.bookings)),
 		})
-	case partly && !is:
+	case was && !is:
+		s.short = time.Time{}
 		m.isWhole(s)
 	}
 	if msg.Whole {

@@ -24,6 +24,7 @@ type site struct {
 	here   bool
 	gone   time.Time // since when it is not; zero: it is here
 	failed time.Time // since when it has failed; zero: it has not
+	short  time.Time // since when it has less than it has promised, as this term has heard
 
 	bookings map[grid.AttemptID]*booking
 	number   uint64 // of the last of its messages that was taken; 0: none of this term

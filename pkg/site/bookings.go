@@ -1,7 +1,6 @@
 package site
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"

@@ -140,7 +140,7 @@ func isPartly(effects []step.Effect) (partly bool) {
 	return partly
 }
 
-// What has begun stays on what is left of a site, whoever was first.
+// What has begun stays on what is left of a site, also if another was booked before.
 func TestWhatHasBegunStays(t *testing.T) {
 	r := three(t, nil)
 	r.saysPartly(big, 8, 4, places(0, 4, 20*time.Minute), places(1, 4, 0))

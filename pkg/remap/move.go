@@ -67,7 +67,7 @@ func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
 	return best
 }
 
-// cost is what so many slots of a machine cost, for each node.
+// cost is the sum for so many slots of a node of a machine.
 func (t *Table) cost(machine int, slots int64) float64 {
 	if t.Prices == nil {
 		return 0

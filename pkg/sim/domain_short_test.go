@@ -33,10 +33,10 @@ func (r *remapped) held(at grid.SiteID, some []grid.JobID) (most int64) {
 	return most
 }
 
-// The owner of the largest site lowers its ceilings below what it has promised. What does not fit any
-// more and starts inside the interval moves within seconds, with the help of its site: nobody waits
-// for a lease, nothing is at two sites, and all begin on time: also what fits nowhere else, where it
-// was.
+// The owner of the largest site lowers its ceilings below what it has promised. What does not fit
+// any more and starts inside the interval moves within seconds, with the help of its site: nobody
+// waits for a lease, nothing is at two sites, and all begin on time: also what fits nowhere else,
+// where it was.
 func TestReservationsLeaveASiteThatGivesLess(t *testing.T) {
 	moves, stuck := 0, 0
 	for seed := range uint64(4) {

@@ -34,7 +34,7 @@ type books struct {
 	pause   time.Duration // before it is repeated
 }
 
-// standing is what a site has, and what its owner asks for it.
+// standing has the capacity of a site, and its price.
 type standing struct {
 	capacity, works grid.Resources
 	priced          bool

@@ -49,6 +49,10 @@ type Mesh struct {
 	// its own; nil: it runs as it is.
 	Command func(ctx context.Context, a *Agent, program string, args ...string) *exec.Cmd
 
+	// Founded: the first agent makes the domain's key, which the others believe, as sites do that
+	// joined by an invitation. Else there is none.
+	Founded bool
+
 	place  *Place
 	binary string
 }
@@ -119,12 +123,34 @@ func (m *Mesh) Start(ctx context.Context, out *Screen) error {
 			if err := a.AwaitReady(ctx); err != nil {
 				return err
 			}
+			if err := m.found(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return Await(ctx, meetLimit, "the agents to see each other",
 		func(ctx context.Context) (bool, error) {
 			return m.whole(ctx, out)
 		})
+}
+
+// found has the first agent make the domain's key, as it does with the first invitation.
+func (m *Mesh) found(ctx context.Context) error {
+	if !m.Founded {
+		return nil
+	}
+	api := m.Submitter().API
+	if _, err := api.Invite(ctx, time.Minute, 1); err != nil {
+		return fmt.Errorf("make the domain's key: %w", err)
+	}
+	links, err := api.Links(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the domain's key: %w", err)
+	}
+	for _, a := range m.Agents {
+		a.Config.DomainKey = links.DomainKey
+	}
+	return nil
 }
 
 // introduce makes the agents' identities and puts them on each other's lists.

@@ -19,7 +19,18 @@ type neighbours struct {
 	gateway grid.SiteID                   // guarded by mu; empty: nobody has said anything
 	madeMS  int64                         // guarded by mu; when that was said
 	here    map[grid.SiteID]grid.DomainID // guarded by mu
+	known   map[grid.SiteID]grid.DomainID // guarded by mu; of this run, for people
 }
+
+// NeighbourNames are the names of the domains that were neighbours in this run.
+func (a *Agent) NeighbourNames() map[grid.SiteID]grid.DomainID {
+	a.neighbours.mu.Lock()
+	defer a.neighbours.mu.Unlock()
+	return maps.Clone(a.neighbours.known)
+}
+
+// mostKnown bounds the names that are kept for people.
+const mostKnown = 4 * protocol.MaxNeighbours
 
 // way is the gateway by which a neighbour is reached; empty: the site is none, or cannot be reached.
 func (n *neighbours) way(to grid.SiteID) grid.SiteID {
@@ -78,7 +89,7 @@ func (g *gateway) news() (protocol.Neighbours, error) {
 // onNeighbours takes what a gateway says, if the domain's key has signed it and nothing later was
 // heard. The submitters that act here hear of each neighbour as of a site that comes or goes.
 func (a *Agent) onNeighbours(from grid.SiteID, m protocol.Neighbours) {
-	domain := a.domainSite()
+	domain := a.heeding.domain()
 	if m.Gateway != from || domain == "" || !p2p.SignedBy(domain, m.SignedBytes(), m.Signature) {
 		a.reports.count("heed_no_gateway")
 		return
@@ -91,8 +102,11 @@ func (a *Agent) onNeighbours(from grid.SiteID, m protocol.Neighbours) {
 	}
 	before := n.here
 	n.gateway, n.madeMS, n.here = from, m.MadeMS, make(map[grid.SiteID]grid.DomainID, len(m.All))
+	if n.known == nil || len(n.known) > mostKnown {
+		n.known = make(map[grid.SiteID]grid.DomainID)
+	}
 	for _, near := range m.All {
-		n.here[near.Domain] = near.Name
+		n.here[near.Domain], n.known[near.Domain] = near.Name, near.Name
 		if before[near.Domain] != near.Name {
 			a.tellBrokers(step.PeerSeen{
 				Site: near.Domain, Name: string(near.Name), Domain: near.Name,

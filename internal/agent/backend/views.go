@@ -21,6 +21,9 @@ func (b *Backend) namesNow(machine *broker.Machine) names {
 	for _, m := range machine.Members() {
 		n[m.Site] = m.Name
 	}
+	for site, name := range b.agent.NeighbourNames() {
+		n[site] = "domain " + string(name)
+	}
 	return n
 }
 

@@ -25,7 +25,8 @@ func (m *Machine) Check() error {
 		}
 	}
 	for _, e := range slices.Clone(m.errands) {
-		if m.errands.get(e.attempt, "") != e || e.exit != nil && !e.taken || e.acked && e.exit == nil {
+		if m.errands.get(e.attempt, "") != e || e.exit != nil && !e.taken ||
+			e.acked && e.exit == nil {
 			return fmt.Errorf("border: errand %s cannot be so", e.attempt)
 		}
 		if has := m.out.Facts().Get(factTaken, e.attempt.String()) != nil; has != e.taken {
@@ -49,7 +50,8 @@ func (m *Machine) checkLater() error {
 	for _, g := range m.guests.where(func(*guest) bool { return !m.cfg.NoRequestIDs }) {
 		key := g.attempt.Task.String() + " " + string(g.domain)
 		if other, twice := seen[key]; twice {
-			return fmt.Errorf("border: %s is here as attempts %d and %d", key, other, g.attempt.Token)
+			return fmt.Errorf("border: %s is here as attempts %d and %d",
+				key, other, g.attempt.Token)
 		}
 		seen[key] = g.attempt.Token
 	}

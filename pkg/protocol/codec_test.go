@@ -350,15 +350,16 @@ func goldenMessages() map[string]Message {
 		"borderanswer": BorderAnswer{
 			Job: at.Task.Job, Seq: 3,
 			Offer: &grid.Offer{
-				ID: 4, Parts: grid.Parts{X: .5, Distance: .5}, Finish: time.Hour, Validity: time.Minute,
-				TasksNow: 7, CoreMFLOPS: 3,
+				ID: 4, Parts: grid.Parts{X: .5, Distance: .5}, Finish: time.Hour,
+				Validity: time.Minute, TasksNow: 7, CoreMFLOPS: 3,
 			},
 		},
 		"borderrefusal": BorderAnswer{
 			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonCPUs, Never: true},
 		},
 		"borderorder": BorderOrder{
-			Passage: Passage{Request: 10, Path: []grid.SiteID{"12D3KooWa"}}, Attempt: at, Here: true,
+			Passage: Passage{Request: 10, Path: []grid.SiteID{"12D3KooWa"}}, Attempt: at,
+			Here: true,
 			Spec: grid.Spec{
 				Name: "n", Kind: grid.KindCommand, Args: []string{"true"}, Runtime: time.Minute,
 				Need: grid.Resources{MilliCPUs: 1000},
@@ -384,8 +385,8 @@ func goldenMessages() map[string]Message {
 			Attempt: at, Giver: "12D3KooWb", Taker: "12D3KooWa", UsedCoreMS: 2_000,
 			Signature: bytes.Repeat([]byte{6}, SignatureBytes),
 		},
-		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":     JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
+		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},

@@ -79,8 +79,8 @@ func (h *host) stepBorder(in step.Input) {
 	}
 }
 
-// amid is what of some effects is done by a driver that is killed: those up to one that is drawn by
-// chance. The facts of a Step are written together.
+// amid tells which of some effects are done by a driver that is killed: those up to one that is
+// drawn by chance. The facts of a Step are written together.
 func (h *host) amid(effects []step.Effect) []step.Effect {
 	done := effects[:h.world.rng.IntN(len(effects)+1)]
 	isFact := func(e step.Effect) bool { _, is := e.(step.Persist); return is }

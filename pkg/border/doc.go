@@ -20,6 +20,7 @@
 //	config.go       what a gateway is told once, limits
 //	events.go       every event that a Report can carry
 //	machine.go      the state, and the one list of inputs, messages and timers
+//	table.go        orders under way, in their order
 //	link.go         links, their terms, who is there, favours
 //	outer_ask.go    taking: what a neighbour offers
 //	outer_order.go  ... tasks ordered of it, until it has taken them

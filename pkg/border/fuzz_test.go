@@ -117,14 +117,17 @@ func (s *script) fromMember(r *rig) step.Input {
 		TTL: time.Second, Sample: 1,
 	}
 	return step.MessageReceived{From: from, To: to, Message: []protocol.Message{
-		call, protocol.Requirements{Announce: call},
+		call,
+		protocol.Requirements{Announce: call},
 		protocol.Reannounce{Job: jobID, Seq: 1, Submitter: from, Count: 1, TTL: time.Second},
 		award(ids...), award(attemptNo(0, 1), attemptNo(1, 1), attemptNo(2, 2)),
 		protocol.Lease{
 			Renewal: r.m.last - uint64(s.n(3)), Attempts: ids,
 			Duration: time.Duration(1+s.n(9)) * time.Second,
 		},
-		protocol.Fence{Below: ids}, protocol.Cancel{Job: jobID}, protocol.ExitAck{Attempts: ids},
+		protocol.Fence{Below: ids},
+		protocol.Cancel{Job: jobID},
+		protocol.ExitAck{Attempts: ids},
 		protocol.Clear{Job: jobID, Submitter: from, Kind: protocol.ClearEnded},
 		protocol.HoldOffer{Job: jobID, Seq: 1, OfferID: 1, Tasks: 1},
 		protocol.Held{Attempt: ids[0], Number: 1},
@@ -159,7 +162,9 @@ func (s *script) fromHere(r *rig) step.Input {
 		step.PeerSeen{Site: user, Capability: grid.Capability{
 			Total: grid.Resources{MilliCPUs: int64(s.n(9)) * 1000},
 		}},
-		step.PeerGone{Site: user}, step.Boot{Incarnation: 1}, step.Resume{},
+		step.PeerGone{Site: user},
+		step.Boot{Incarnation: 1},
+		step.Resume{},
 		step.BansChanged{Banned: []grid.SiteID{"mallory"}},
 		step.ClockStepped{By: time.Duration(s.n(5)-2) * time.Hour},
 		step.TimerFired{Key: step.TimerKey{Name: "moon"}},

@@ -27,7 +27,8 @@ func (h *host) keepGate() {
 	if h.border = nil; h.gateway() != h {
 		return
 	}
-	cfg := border.Default(h.spec.ID, r.Stands(), r.Name)
+	cfg := border.Default(h.spec.ID, r.stands(), r.Name)
+	cfg.MaxHops = max(r.Hops, 1)
 	if r.Tune != nil {
 		r.Tune(&cfg)
 	}
@@ -156,7 +157,7 @@ func (h *host) sendOver(e step.SendBorder) {
 	if w.rng.Float64() < w.cfg.Network.Loss {
 		copies = 0
 	}
-	from, life := w.realmOf(h.spec.ID).Stands(), far.life
+	from, life := w.realmOf(h.spec.ID).stands(), far.life
 	for range copies {
 		w.put(w.arrival(h, far), thunk(func() {
 			if far.life == life && w.crosses(h, far) {

@@ -21,12 +21,13 @@ import (
 func brokerLayers() []string {
 	return []string{
 		"doc.go", "events.go", "config.go", "tally.go", "near.go", "search.go", "run.go", "wall.go",
-		"offers.go", "arrival.go", "pledge.go", "saved.go", "copies.go", "task.go", "traits.go", "divide.go",
+		"offers.go", "arrival.go", "pledge.go", "saved.go", "copies.go", "task.go", "ceiling.go", "traits.go", "divide.go",
 		"job.go", "hold.go",
 		"tail.go", "order.go", "repeated.go", "facts.go", "longgrant.go", "line.go", "watch.go", "breach.go",
 		"testimony.go", "trouble.go", "faults.go", "peers.go", "trust.go", "bounds.go",
-		"policy.go", "round.go", "announce.go", "search_rounds.go", "probe.go", "queue.go",
+		"policy.go", "round.go", "announce.go", "search_rounds.go", "probe.go", "neighbours.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
+		"border.go",
 		"retries.go",
 		"vacancy.go", "placing.go", "failover.go", "remap.go", "restored.go", "result.go", "late.go",
 		"comparison.go", "convict.go", "checkpoint.go", "moving.go", "seeking.go", "space.go", "award.go", "clockset.go",
@@ -35,7 +36,7 @@ func brokerLayers() []string {
 		"ranking.go", "desk.go", "parts_hosts.go",
 		"place_nearest.go", "place_promised.go", "place_rivals.go", "parts_start.go", "parts_again.go",
 		"place_together.go", "strategies.go", "submit.go", "restore.go", "resume.go", "check.go",
-		"view.go", "view_copies.go", "archive.go", "step.go",
+		"domains.go", "view.go", "view_copies.go", "archive.go", "step.go",
 	}
 }
 

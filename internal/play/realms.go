@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
-	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/sim"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -25,7 +24,6 @@ func realms(s scenario.Scenario) []sim.Realm {
 		all[at].Members = append(all[at].Members, grid.SiteID(site.Name))
 	}
 	for i := range all {
-		hops := uint32(1)
 		for _, k := range s.Links {
 			other := k.B
 			switch all[i].Name {
@@ -35,13 +33,24 @@ func realms(s scenario.Scenario) []sim.Realm {
 			default:
 				continue
 			}
-			hops = max(hops, k.Hops)
+			all[i].Hops = max(all[i].Hops, k.Hops)
 			all[i].Links = append(all[i].Links, step.Link{
 				Name: other, Give: k.Give, Take: 100, Tasks: k.Tasks,
 				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 			})
 		}
-		all[i].Tune = func(c *border.Config) { c.MaxHops = hops }
 	}
 	return all
+}
+
+// tear cuts the borders that are cut in a scenario, and mends them.
+func (p *simulation) tear() {
+	for _, k := range p.s.Links {
+		if k.Cut > 0 {
+			p.w.At(k.Cut, func() { p.w.CutBorder(k.A, k.B) })
+		}
+		if k.For > 0 {
+			p.w.At(k.Cut+k.For, func() { p.w.MendBorder(k.A, k.B) })
+		}
+	}
 }

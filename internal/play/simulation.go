@@ -89,6 +89,7 @@ func (p *simulation) play(
 	for _, a := range s.Timeline() {
 		p.w.At(a.At, func() { p.do(a) })
 	}
+	p.tear()
 	if err := p.run(ctx); err != nil {
 		return scenario.Outcome{}, err
 	}

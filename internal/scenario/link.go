@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -13,6 +14,8 @@ type Link struct {
 	Give  uint32 // how much of each the other may use at a time, percent of its cores; 100: all
 	Tasks uint32 // most tasks of each at the other at a time; 0: no limit
 	Hops  uint32 // how many borders work of either may cross
+	// Cut is when nothing crosses it any more, and For for how long; 0: never, and to the end.
+	Cut, For time.Duration
 }
 
 // text is the line that the link is written as.
@@ -21,7 +24,7 @@ func (k Link) text() string {
 	if k.Tasks > 0 {
 		text += fmt.Sprintf(" tasks=%d", k.Tasks)
 	}
-	return text + "\n"
+	return text + timeText("cut", k.Cut) + timeText("for", k.For) + "\n"
 }
 
 // maxHops bounds the borders that work may cross, as pkg/protocol does.
@@ -32,6 +35,7 @@ func (p *parser) link(l *line) {
 	k := Link{
 		A: p.domain(l, "a"), B: p.domain(l, "b"), Give: 100,
 		Hops: uint32(l.whole("hops", 1, maxHops)),
+		Cut:  l.duration("cut", 0, false), For: l.duration("for", 0, false),
 	}
 	if l.has("give") {
 		k.Give = uint32(l.whole("give", 0, 100))
@@ -43,6 +47,8 @@ func (p *parser) link(l *line) {
 	switch {
 	case k.A == k.B:
 		l.fail("b", string(k.B), "another domain than a", "")
+	case k.For > 0 && k.Cut == 0:
+		l.fail("cut", "", "when the border is cut", "add cut=1m, or leave for= out")
 	case slices.ContainsFunc(p.s.Links, same):
 		l.fail("", "", "one line for two domains", "")
 	default:

@@ -82,8 +82,8 @@ func (p *parser) read(l *line) {
 	}
 	if !known {
 		names := []string{
-			"sites", "link", "net", "clock", "submit", "crash", "isolate", "silent", "pause", "busy",
-			"cancel", "migrate", "run", "expect",
+			"sites", "link", "net", "clock", "submit", "crash", "isolate", "silent", "pause",
+			"busy", "cancel", "migrate", "run", "expect",
 		}
 		names = slices.Concat(names, slices.Sorted(maps.Keys(Troubles())))
 		l.errs = nil

@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 		"": "sites: want a line that says which sites there are; add sites n=5 cores=4 gflops=16",
 		"sites n=2": "run: want a line that says how long; add " +
 			"run for=10m seed=1",
-		small + "sumbit job=a": "line 3: sumbit: want one of sites net clock " +
+		small + "sumbit job=a": "line 3: sumbit: want one of sites link net clock " +
 			"submit crash isolate silent pause busy cancel migrate run expect backup batch broken cut deaf drift " +
 			"full kill liar lose part power restore set slow stick suspend tune twin at its beginning; " +
 			"did you mean submit?",

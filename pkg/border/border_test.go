@@ -77,7 +77,8 @@ func TestAnEndIsReceiptedOnce(t *testing.T) {
 	end := protocol.BorderEnd{
 		Attempt: id, UsedCoreMS: 1 << 40,
 		Exit: grid.Exit{
-			Cause: grid.CauseExited, Wall: 10 * time.Second, Stdout: grid.Produced{Path: "/o", CID: "c"},
+			Cause: grid.CauseExited, Wall: 10 * time.Second,
+			Stdout: grid.Produced{Path: "/o", CID: "c"},
 		},
 	}
 	r.cross(end)

@@ -24,12 +24,12 @@ type Config struct {
 	Renew  time.Duration
 	TTL    time.Duration // how long the broker awaits offers for an order
 	Forget time.Duration // silence on an order after which it is dropped
-	// Credit is what a neighbour may owe, in core-seconds given and not given back, before it is
-	// served after those that owe less.
+	// Credit bounds what a neighbour may owe, in core-seconds given and not given back, before it
+	// is served after those that owe less.
 	Credit float64
 
-	// Patience is for how long a neighbour that owes too much is refused after another one has found
-	// no capacity.
+	// Patience is for how long a neighbour that owes too much is refused after another one has
+	// found no capacity.
 	Patience time.Duration
 
 	MaxQueries int // under way at a time, in each direction
@@ -42,11 +42,12 @@ type Config struct {
 	NoRequestIDs, NoHops bool `json:",omitempty"`
 }
 
-// Default has one border to cross and an hour of a core on credit.
+// Default lets work cross one border, and gives an hour of a core on credit.
 func Default(here, domain grid.SiteID, name grid.DomainID) Config {
 	return Config{
 		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
-		Renew: 2 * time.Second, TTL: 2 * time.Second, Forget: 24 * time.Hour, Credit: 3600, Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
+		Renew: 2 * time.Second, TTL: 2 * time.Second, Forget: 24 * time.Hour, Credit: 3600,
+		Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
 	}
 }
 
@@ -63,7 +64,8 @@ func (c Config) Validate() error {
 	case !(c.Credit >= 0 && c.Credit <= maxCredit):
 		return invalidf("credit: want 0 to %v core-seconds, have %v", maxCredit, c.Credit)
 	case c.MaxQueries < 1 || c.MaxOrders < 1:
-		return invalidf("queries, orders: want at least 1, have %d and %d", c.MaxQueries, c.MaxOrders)
+		return invalidf("queries, orders: want at least 1, have %d and %d",
+			c.MaxQueries, c.MaxOrders)
 	}
 	if err := c.Here.Validate(); err != nil {
 		return err

@@ -33,7 +33,8 @@ func (s *script) attempt() grid.AttemptID {
 }
 
 func (s *script) way(from grid.SiteID) protocol.Passage {
-	p := protocol.Passage{Request: uint64(1 + s.n(4)), Path: []grid.SiteID{from}, Hops: uint32(s.n(3))}
+	p := protocol.Passage{Request: uint64(1 + s.n(4)), Path: []grid.SiteID{from}}
+	p.Hops = uint32(s.n(3))
 	if s.n(4) == 0 {
 		p.Path = append([]grid.SiteID{s.domain()}, from)
 	}
@@ -59,7 +60,7 @@ func (s *script) exit() grid.Exit {
 	return e
 }
 
-// fromNeighbour is what a neighbour's gateway may say, in any order.
+// fromNeighbour draws something that a neighbour's gateway may say, in any order.
 func (s *script) fromNeighbour(r *rig) step.Input {
 	from := s.domain()
 	ids := []grid.AttemptID{s.attempt()}
@@ -107,7 +108,7 @@ func (s *script) fromNeighbour(r *rig) step.Input {
 	return step.BorderReceived{Domain: from, Message: msg}
 }
 
-// fromMember is what a submitter of the domain may say to a neighbour.
+// fromMember draws something that a submitter of the domain may say to a neighbour.
 func (s *script) fromMember(r *rig) step.Input {
 	from := []grid.SiteID{user, here, "mallory"}[s.n(3)]
 	to, ids := s.domain(), []grid.AttemptID{s.attempt()}
@@ -116,20 +117,24 @@ func (s *script) fromMember(r *rig) step.Input {
 		TTL: time.Second, Sample: 1,
 	}
 	return step.MessageReceived{From: from, To: to, Message: []protocol.Message{
-		call, protocol.Requirements{Announce: call},
+		call,
+		protocol.Requirements{Announce: call},
 		protocol.Reannounce{Job: jobID, Seq: 1, Submitter: from, Count: 1, TTL: time.Second},
 		award(ids...), award(attemptNo(0, 1), attemptNo(1, 1), attemptNo(2, 2)),
 		protocol.Lease{
-			Renewal: r.m.last - uint64(s.n(3)), Attempts: ids, Duration: time.Duration(1+s.n(9)) * time.Second,
+			Renewal: r.m.last - uint64(s.n(3)), Attempts: ids,
+			Duration: time.Duration(1+s.n(9)) * time.Second,
 		},
-		protocol.Fence{Below: ids}, protocol.Cancel{Job: jobID}, protocol.ExitAck{Attempts: ids},
+		protocol.Fence{Below: ids},
+		protocol.Cancel{Job: jobID},
+		protocol.ExitAck{Attempts: ids},
 		protocol.Clear{Job: jobID, Submitter: from, Kind: protocol.ClearEnded},
 		protocol.HoldOffer{Job: jobID, Seq: 1, OfferID: 1, Tasks: 1},
 		protocol.Held{Attempt: ids[0], Number: 1},
 	}[s.n(12)]}
 }
 
-// fromHere is what this site itself may say.
+// fromHere draws something that this site itself may say.
 func (s *script) fromHere(r *rig) step.Input {
 	id, job := s.attempt(), grid.JobID([]string{"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"}[s.n(2)])
 	ref := guestName(s.domain(), id)
@@ -157,7 +162,9 @@ func (s *script) fromHere(r *rig) step.Input {
 		step.PeerSeen{Site: user, Capability: grid.Capability{
 			Total: grid.Resources{MilliCPUs: int64(s.n(9)) * 1000},
 		}},
-		step.PeerGone{Site: user}, step.Boot{Incarnation: 1}, step.Resume{},
+		step.PeerGone{Site: user},
+		step.Boot{Incarnation: 1},
+		step.Resume{},
 		step.BansChanged{Banned: []grid.SiteID{"mallory"}},
 		step.ClockStepped{By: time.Duration(s.n(5)-2) * time.Hour},
 		step.TimerFired{Key: step.TimerKey{Name: "moon"}},
@@ -167,8 +174,8 @@ func (s *script) fromHere(r *rig) step.Input {
 	}[s.n(21)]
 }
 
-// play feeds a border whatever comes, in any order: it never panics, says nothing that is not valid,
-// holds its bounds, its facts are its snapshot, and its next run takes them up.
+// play feeds a border whatever comes, in any order: it never panics, says nothing that is not
+// valid, holds its bounds, its facts are its snapshot, and its next run takes them up.
 func play(t interface{ Fatalf(string, ...any) }, s script) {
 	r := newRig(t, func(c *Config) {
 		c.MaxQueries, c.MaxOrders, c.MaxHops = 2, 3, 2
@@ -206,7 +213,9 @@ func play(t interface{ Fatalf(string, ...any) }, s script) {
 func FuzzStep(f *testing.F) {
 	f.Add([]byte("two domains and a border between them"))
 	f.Add([]byte{2, 0, 0, 0, 2, 0, 0, 0, 0, 1, 7, 2, 0, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, 3})
-	f.Add([]byte{5, 0, 0, 0, 0, 3, 2, 0, 0, 0, 5, 1, 7, 1, 0, 2, 0, 0, 0, 8, 3, 1, 5, 0, 0, 0, 0, 8})
+	f.Add([]byte{
+		5, 0, 0, 0, 0, 3, 2, 0, 0, 0, 5, 1, 7, 1, 0, 2, 0, 0, 0, 8, 3, 1, 5, 0, 0, 0, 0, 8,
+	})
 	f.Fuzz(func(t *testing.T, text []byte) { play(t, text) })
 }
 

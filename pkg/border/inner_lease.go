@@ -108,13 +108,13 @@ func (m *Machine) setCeiling(g *guest) {
 // sendState tells the neighbour how an order goes.
 func (m *Machine) sendState(g *guest) {
 	msg := protocol.BorderState{Attempt: g.attempt, Phase: grid.PhaseStaging}
-	switch g.news.Phase { //nolint:exhaustive // before and between sites it counts as staging
+	switch g.news.Phase {
 	case grid.PhaseStaging, grid.PhaseRunning, grid.PhaseFrozen:
 		msg = protocol.BorderState{
 			Attempt: g.attempt, Phase: g.news.Phase, Done: g.news.Done, Total: g.news.Total,
 			Reason: g.news.Reason, StartedAgo: g.news.StartedAgo,
 		}
-	default:
+	default: // before it has a site, and between two, it counts as staging
 	}
 	if msg.Validate() == nil {
 		m.sendBorder(g.domain, msg)

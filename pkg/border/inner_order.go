@@ -281,7 +281,8 @@ func (m *Machine) onStaged(in step.Staged) {
 	}) {
 		if in.Problem != "" {
 			m.endGuest(g, grid.Exit{
-				Cause: grid.CauseData, Text: cut("its inputs did not cross the border: " + in.Problem),
+				Cause: grid.CauseData,
+				Text:  cut("its inputs did not cross the border: " + in.Problem),
 			})
 			continue
 		}

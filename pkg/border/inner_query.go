@@ -22,7 +22,8 @@ type inner struct {
 
 func newInner() inner {
 	return inner{
-		probes: make(map[string]*probe), commands: make(map[uint64]string), foreign: make(map[grid.JobID]protocol.Passage),
+		probes: make(map[string]*probe), commands: make(map[uint64]string),
+		foreign: make(map[grid.JobID]protocol.Passage),
 	}
 }
 
@@ -66,11 +67,13 @@ func (m *Machine) onQuery(domain grid.SiteID, msg protocol.BorderQuery) {
 	}
 	p := &probe{
 		domain: domain, passage: msg.Passage, asked: msg.Job, seq: msg.Seq,
-		count: msg.Count, need: msg.Req.Need.MilliCPUs, command: m.number(), until: m.now.Add(msg.TTL),
+		count: msg.Count, need: msg.Req.Need.MilliCPUs, command: m.number(),
+		until: m.now.Add(msg.TTL),
 	}
 	m.probes[ref], m.commands[p.command] = p, ref
 	m.out.Emit(step.Order{Command: p.command, Input: step.Probe{
-		Command: p.command, Job: m.probeJob(domain, msg), Ordered: m.ordered(domain, msg.Passage, ref),
+		Command: p.command, Job: m.probeJob(domain, msg),
+		Ordered: m.ordered(domain, msg.Passage, ref),
 	}})
 }
 
@@ -131,8 +134,8 @@ func (m *Machine) isHereAlready(way protocol.Passage, ref string) bool {
 	})
 }
 
-// giveLeft is how much a neighbour may still use here, in thousandths of a core: for one that owes
-// too much all that neighbours use counts, so that it gets the rest.
+// giveLeft tells how much a neighbour may still use here, in thousandths of a core: for one that
+// owes too much all that neighbours use counts, so that it gets the rest.
 func (m *Machine) giveLeft(l *link) int64 {
 	all := m.owes(l.terms.Domain)
 	if l.terms.Give >= 100 && !all {
@@ -235,7 +238,7 @@ func (m *Machine) probed(ref string, news step.OrderNews) {
 	m.refuseQuery(p.domain, p.asked, p.seq, refusal)
 }
 
-// offerOf is what a neighbour is offered: the nearest site's place, and as many tasks as the link
+// offerOf makes the offer to a neighbour: the nearest site's place, and as many tasks as the link
 // allows and have space beside the orders that have no site yet.
 func (m *Machine) offerOf(l *link, p *probe, news step.OrderNews) (grid.Offer, bool) {
 	if news.Offer == nil {

@@ -18,18 +18,18 @@ type link struct {
 	terms      step.Link
 	connected  bool
 	since      time.Time     // it is connected, or was last
-	unserved   time.Time     // when it last found no capacity here for all that it asked for; zero: never
+	unserved   time.Time     // when it last found no capacity for all that it wanted; zero: never
 	renewPause time.Duration // until the next time, while an order has no lease
 	renewAt    time.Time     // when leases of its orders are asked for; zero: none is
 }
 
-// favour is what was given to a neighbour and taken from it, in thousandths of a core-second.
+// favour counts what was given to a neighbour and taken from it, in thousandths of a core-second.
 type favour struct {
 	Given int64 `json:"given"`
 	Taken int64 `json:"taken"`
 }
 
-// debt is what the neighbour has used here beyond what it has given back, core-seconds.
+// debt counts what the neighbour has used here beyond what it has given back, core-seconds.
 func (f favour) debt() float64 { return float64(f.Given-f.Taken) / 1000 }
 
 // neighbours holds the links of the domain, what its members can do, and what is owed.

@@ -22,8 +22,8 @@ const countBits = 32
 
 // Machine is the border of a gateway. It implements step.Machine; its other methods only read.
 //
-// It takes Boot, LinksChanged, NeighbourSeen and NeighbourGone, BorderReceived, MessageReceived with
-// To set, PeerSeen, PeerGone and CapacityChanged (for the capacity of its domain), Staged and
+// It takes Boot, LinksChanged, NeighbourSeen and NeighbourGone, BorderReceived, MessageReceived
+// with To set, PeerSeen, PeerGone and CapacityChanged (for the capacity of its domain), Staged and
 // Collected of what it has asked for, Replied, OrderNews, Signed, and the timers that it has set.
 // After a Boot its driver tells it of all links, neighbours and peers that are there.
 //

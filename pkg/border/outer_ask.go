@@ -38,8 +38,8 @@ type asked struct {
 	until     time.Time
 }
 
-// onAnnounce asks the neighbour in whose name the question came. Of what the requirement says of the
-// holders of data nothing crosses.
+// onAnnounce asks the neighbour in whose name the question came. Of what the requirement says of
+// the holders of data nothing crosses.
 func (m *Machine) onAnnounce(from, to grid.SiteID, msg protocol.Announce) {
 	refuse := func(why grid.Reason) { m.refuseJob(from, to, msg.Job, msg.Seq, why) }
 	l, why := m.near.open(to)
@@ -68,8 +68,8 @@ func (m *Machine) onAnnounce(from, to grid.SiteID, msg protocol.Announce) {
 			submitter: from, seq: msg.Seq, need: msg.Req.Need.MilliCPUs, until: m.now.Add(msg.TTL),
 		}
 		m.sendBorder(to, protocol.BorderQuery{
-			Passage: way, Job: msg.Job, Seq: msg.Seq, Req: withoutHolders(msg.Req), Count: msg.Count,
-			TTL: ttl,
+			Passage: way, Job: msg.Job, Seq: msg.Seq, Req: withoutHolders(msg.Req),
+			Count: msg.Count, TTL: ttl,
 		})
 	}
 }
@@ -90,8 +90,8 @@ func withoutHolders(req grid.Requirement) grid.Requirement {
 	return req
 }
 
-// passage is how a request reaches a neighbour: it begins here, or goes on if it came from another.
-// It reports false if it may not go there.
+// passage says how a request reaches a neighbour: it begins here, or goes on if it came from
+// another. It reports false if it may not go there.
 func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passage, bool) {
 	before, foreign := m.foreign[job]
 	if from != m.cfg.Here || !foreign || m.cfg.NoHops {
@@ -108,7 +108,7 @@ func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passag
 	}, true
 }
 
-// takeLeft is what may still be taken of a neighbour, in thousandths of a core.
+// takeLeft tells what may still be taken of a neighbour, in thousandths of a core.
 func (m *Machine) takeLeft(l *link) int64 {
 	if l.terms.Take >= 100 {
 		return math.MaxInt64
@@ -144,7 +144,7 @@ func (m *Machine) onAnswer(domain grid.SiteID, msg protocol.BorderAnswer) {
 	m.sendAs(domain, q.submitter, protocol.Bid{Job: msg.Job, Seq: msg.Seq, Offer: offer})
 }
 
-// tasksOf is how many tasks have space in so many cores, one at least.
+// tasksOf counts the tasks that have space in so many cores, one at least.
 func tasksOf(cores, need int64) uint32 { return uint32(min(max(cores/need, 1), grid.MaxTasks)) }
 
 // plainOffer is an offer of a domain: where and when, and nothing of who makes it. None holds

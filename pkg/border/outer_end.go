@@ -33,8 +33,8 @@ func (a *asks) find(number uint64) (ask, bool) {
 	return ask{}, false
 }
 
-// onBorderRenew passes the requests of a neighbour on to the submitters: the first of an attempt says
-// that it is taken. What nobody wants any more is fenced off.
+// onBorderRenew passes the requests of a neighbour on to the submitters: the first of an attempt
+// says that it is taken. What nobody wants any more is fenced off.
 func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 	taken, more := make(map[grid.SiteID][]grid.AttemptID), make(map[grid.SiteID][]grid.AttemptID)
 	var below []grid.AttemptID
@@ -71,8 +71,8 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 	}
 }
 
-// onLease lends a submitter's lease on. The neighbour counts it from the sending of its own request,
-// which was before that of this one.
+// onLease lends a submitter's lease on. The neighbour counts it from the sending of its own
+// request, which was before that of this one.
 func (m *Machine) onLease(from, to grid.SiteID, msg protocol.Lease) {
 	lent := make(map[uint64]map[time.Duration][]grid.AttemptID)
 	for _, id := range msg.Attempts {
@@ -152,7 +152,8 @@ func (m *Machine) onEnd(domain grid.SiteID, msg protocol.BorderEnd) {
 	m.rouse(e, e.pause)
 }
 
-// credible is what a neighbour may have used: not more than the task's cores since its first lease.
+// credible bounds what a neighbour may have used: not more than the task's cores since its first
+// lease.
 func (m *Machine) credible(e *errand, claimed int64) int64 {
 	if e.began.IsZero() {
 		return 0
@@ -171,8 +172,8 @@ func (m *Machine) collect(e *errand) {
 	m.out.Emit(step.Collect{Attempt: e.attempt, Outputs: outputs, From: e.domain})
 }
 
-// onCollected: what an attempt left is here. If it cannot be had for long enough it is as lost there
-// as here, and the task runs again elsewhere.
+// onCollected: what an attempt left is here. If it cannot be had for long enough it is as lost
+// there as here, and the task runs again elsewhere.
 func (m *Machine) onCollected(in step.Collected) {
 	e := m.errands.get(in.Attempt, "")
 	switch {
@@ -221,7 +222,7 @@ func (m *Machine) onExitAck(from, to grid.SiteID, msg protocol.ExitAck) {
 	}
 }
 
-// receipt is what a neighbour was given for an attempt, kept for a while should it be lost.
+// receipt is the one that a neighbour was given for an attempt, kept for a while should it be lost.
 type receipt struct {
 	protocol.BorderReceipt
 	at time.Time

@@ -38,7 +38,7 @@ type errand struct {
 	pause     time.Duration
 }
 
-// ending is how an order ended.
+// ending says how an order ended.
 type ending struct {
 	exit    *grid.Exit // nil: it has not
 	used    int64      // thousandths of a core-second
@@ -62,8 +62,8 @@ func (m *Machine) since(ago time.Duration) time.Time {
 	return m.now.Add(-ago)
 }
 
-// onAward orders tasks of a neighbour, each for itself. The submitter hears that they are taken when
-// the neighbour has said so.
+// onAward orders tasks of a neighbour, each for itself. The submitter hears that they are taken
+// when the neighbour has said so.
 func (m *Machine) onAward(from, to grid.SiteID, msg protocol.Award) {
 	declined := make(map[grid.Reason][]grid.AttemptID)
 	for _, t := range msg.Tasks {

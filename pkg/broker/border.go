@@ -16,7 +16,7 @@ type border struct {
 	order []grid.JobID // of told, ascending
 }
 
-// tidings is what was told of a job last.
+// tidings holds what was told of a job last.
 type tidings struct {
 	phase  grid.Phase
 	done   int64
@@ -95,8 +95,8 @@ func (b *border) probed(j *job) {
 	b.out.Emit(step.TellBorder{News: news})
 }
 
-// mostSaid is the first of the most frequent reasons that sites gave, without amounts; never, only if
-// all of them say so.
+// mostSaid is the first of the most frequent reasons that sites gave, without amounts; never, only
+// if all of them say so.
 func (e *enquiry) mostSaid() *grid.Refusal {
 	given, never := make(map[grid.Reason]int), len(e.answers) > 0
 	for _, site := range sortedSites(e.answers) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// foreign is what is known of a job that another domain has ordered.
+// foreign holds what is known of a job that another domain has ordered.
 type foreign struct {
 	ordered step.Ordered // zero: it is this site's own
 	// ceiling is when the domain that ordered it takes its lease for over, on this machine's clock.

@@ -117,6 +117,7 @@
 //	submit.go      a job is submitted, or a probe
 //	restore.go     the facts of an earlier run; resume.go: taking them up
 //	check.go       the invariants
+//	domains.go     what the own domain and neighbours have answered, for people
 //	view.go        read-only access for people; view_copies.go: of copies
 //	archive.go     ended jobs leave for the history
 //	step.go        the one list of all that can happen

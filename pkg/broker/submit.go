@@ -23,7 +23,7 @@ func (m *Machine) onSubmit(in step.Submit) {
 		m.out.Emit(step.Reply{Command: in.Command, Job: id, Err: err})
 		return
 	}
-	j, err := m.accept(in.Job, in.Done)
+	j, err := m.accept(in.Job, in.Done, in.Ordered)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
@@ -45,8 +45,10 @@ func (m *Machine) onSubmit(in step.Submit) {
 
 // accept makes a job of what was submitted, if it can be one; done are the jobs that the
 // history has as done.
-func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
-	if err := spec.Validate(); err != nil {
+func (m *Machine) accept(
+	spec grid.Job, done []grid.JobID, by step.Ordered,
+) (*job, error) {
+	if err := cmp.Or(spec.Validate(), checkOrdered(by)); err != nil {
 		return nil, err
 	}
 	if m.full {
@@ -71,6 +73,17 @@ func (m *Machine) accept(spec grid.Job, done []grid.JobID) (*job, error) {
 	m.countJob()
 	return j, nil
 }
+
+// checkOrdered refuses an order whose names are too long.
+func checkOrdered(o step.Ordered) error {
+	if len(o.Ref) > step.MaxRef || len(o.Name) > maxOrderedName {
+		return fmt.Errorf("%w: order: its names take %d and %d bytes, want at most %d and %d",
+			grid.ErrInvalid, len(o.Ref), len(o.Name), step.MaxRef, maxOrderedName)
+	}
+	return nil
+}
+
+const maxOrderedName = 64
 
 // checkWindow refuses a job whose window is over already.
 func checkWindow(w grid.Window, now time.Time) error {
@@ -177,7 +190,7 @@ func newJobID(r *run, counter uint64) grid.JobID {
 // onProbe asks for offers and places nothing. It is answered when the round
 // closes, and kept for `why` until the record expires.
 func (m *Machine) onProbe(in step.Probe) {
-	j, err := m.accept(in.Job, nil)
+	j, err := m.accept(in.Job, nil, in.Ordered)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return

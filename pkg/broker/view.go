@@ -60,6 +60,9 @@ type JobState struct {
 	Ranks     []int        // for each answer: 1 is nearest, 0 a refusal
 	Behind    []index.Lag  // for each answer: why it is not the nearest
 	Round     bool         // offers are being collected
+	// Abroad says what the own domain and each neighbour answered, once a neighbour was asked:
+	// "own domain: too few cores; domain b: .41".
+	Abroad string `json:",omitempty"`
 	// Ordered says for which neighbouring domain it runs here.
 	Ordered step.Ordered `json:",omitzero"`
 }
@@ -185,7 +188,7 @@ func (j *job) state() JobState {
 		Ordered: j.ordered,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}
-	s.Ranks = ranks(s.Answers)
+	s.Ranks, s.Abroad = ranks(s.Answers), byDomain(s.Answers)
 	s.Behind = lags(s.Answers, j.req)
 	for i := range j.heads() {
 		s.Tasks = append(s.Tasks, j.taskState(i, s.Round))

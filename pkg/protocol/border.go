@@ -32,8 +32,8 @@ type BorderQuery struct {
 	TTL     time.Duration // how long the answer is awaited
 }
 
-// BorderAnswer is a domain's best offer, or why it makes none. Of what is inside the domain it tells
-// the nearest site's position and time and nothing else.
+// BorderAnswer is a domain's best offer, or why it makes none. Of what is inside the domain it
+// tells the nearest site's position and time and nothing else.
 type BorderAnswer struct {
 	Job     grid.JobID
 	Seq     uint32
@@ -41,10 +41,10 @@ type BorderAnswer struct {
 	Refusal grid.Refusal // only without an offer
 }
 
-// BorderOrder gives one task to a domain. It is repeated until a BorderRenew or BorderDeclined names
-// the attempt, and once more when its inputs are at the sender's gateway. The same attempt again is
-// the same order; one with a higher token ends the earlier ones of its task. Nothing of it may run
-// before a BorderLease.
+// BorderOrder gives one task to a domain. It is repeated until a BorderRenew or BorderDeclined
+// names the attempt, and once more when its inputs are at the sender's gateway. The same attempt
+// again is the same order; one with a higher token ends the earlier ones of its task. Nothing of it
+// may run before a BorderLease.
 type BorderOrder struct {
 	Passage Passage
 	Attempt grid.AttemptID // of the domain that orders
@@ -82,8 +82,8 @@ type BorderState struct {
 	StartedAgo time.Duration `json:",omitempty"`
 }
 
-// BorderEnd says how an attempt ended; what it left is at the sender's gateway. It is repeated until
-// a BorderReceipt.
+// BorderEnd says how an attempt ended; what it left is at the sender's gateway. It is repeated
+// until a BorderReceipt.
 type BorderEnd struct {
 	Attempt    grid.AttemptID
 	Exit       grid.Exit
@@ -92,8 +92,8 @@ type BorderEnd struct {
 	UsedCoreMS int64         // what it used, in thousandths of a core-second
 }
 
-// BorderFence stops all attempts of each task whose token is below the one given. The domain forgets
-// them; no BorderEnd is awaited.
+// BorderFence stops all attempts of each task whose token is below the one given. The domain
+// forgets them; no BorderEnd is awaited.
 type BorderFence struct {
 	Below []grid.AttemptID
 }
@@ -137,8 +137,8 @@ func (m BorderReceipt) IsSignedBy(taker grid.DomainKey) bool {
 // ForBorder reports whether a message is one between the gateways of two domains.
 func ForBorder(msg Message) bool {
 	switch msg.(type) {
-	case BorderQuery, BorderAnswer, BorderOrder, BorderDeclined, BorderRenew, BorderLease, BorderState,
-		BorderEnd, BorderFence, BorderReceipt:
+	case BorderQuery, BorderAnswer, BorderOrder, BorderDeclined, BorderRenew, BorderLease,
+		BorderState, BorderEnd, BorderFence, BorderReceipt:
 		return true
 	default:
 		return false
@@ -160,7 +160,8 @@ func (p Passage) Validate() error {
 		return invalidf("passage: want a number from 1 and the domain that made the request")
 	}
 	if len(p.Path) > MaxHops || p.Hops > uint32(MaxHops-len(p.Path)) {
-		return invalidf("passage: at most %d borders, have %d and %d more", MaxHops, len(p.Path), p.Hops)
+		return invalidf("passage: at most %d borders, have %d and %d more",
+			MaxHops, len(p.Path), p.Hops)
 	}
 	for i, domain := range p.Path {
 		if err := domain.Validate(); err != nil {

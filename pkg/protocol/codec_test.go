@@ -365,15 +365,16 @@ func goldenMessages() map[string]Message {
 		"borderanswer": BorderAnswer{
 			Job: at.Task.Job, Seq: 3,
 			Offer: &grid.Offer{
-				ID: 4, Parts: grid.Parts{X: .5, Distance: .5}, Finish: time.Hour, Validity: time.Minute,
-				TasksNow: 7, CoreMFLOPS: 3,
+				ID: 4, Parts: grid.Parts{X: .5, Distance: .5}, Finish: time.Hour,
+				Validity: time.Minute, TasksNow: 7, CoreMFLOPS: 3,
 			},
 		},
 		"borderrefusal": BorderAnswer{
 			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonCPUs, Never: true},
 		},
 		"borderorder": BorderOrder{
-			Passage: Passage{Request: 10, Path: []grid.SiteID{"12D3KooWa"}}, Attempt: at, Here: true,
+			Passage: Passage{Request: 10, Path: []grid.SiteID{"12D3KooWa"}}, Attempt: at,
+			Here: true,
 			Spec: grid.Spec{
 				Name: "n", Kind: grid.KindCommand, Args: []string{"true"}, Runtime: time.Minute,
 				Need: grid.Resources{MilliCPUs: 1000},

@@ -25,8 +25,8 @@ func setBorder(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_BorderAnswer{BorderAnswer: wireBorderAnswer(m)}
 	case BorderOrder:
 		w.Body = &wirepb.Wire_BorderOrder{BorderOrder: &wirepb.BorderOrder{
-			Passage: wirePassage(m.Passage), Attempt: wireAttempt(m.Attempt), Spec: wireSpec(m.Spec),
-			Here: m.Here,
+			Passage: wirePassage(m.Passage), Attempt: wireAttempt(m.Attempt),
+			Spec: wireSpec(m.Spec), Here: m.Here,
 		}}
 	case BorderDeclined:
 		w.Body = &wirepb.Wire_BorderDeclined{BorderDeclined: &wirepb.BorderDeclined{
@@ -38,7 +38,8 @@ func setBorder(w *wirepb.Wire, m Message) bool {
 		}}
 	case BorderLease:
 		w.Body = &wirepb.Wire_BorderLease{BorderLease: &wirepb.BorderLease{
-			Number: m.Number, Attempts: each(m.Attempts, wireAttempt), DurationNs: int64(m.Duration),
+			Number: m.Number, Attempts: each(m.Attempts, wireAttempt),
+			DurationNs: int64(m.Duration),
 		}}
 	default:
 		return setBorderEnd(w, m)

@@ -27,7 +27,8 @@ func (h *host) keepGate() {
 	if h.border = nil; h.gateway() != h {
 		return
 	}
-	cfg := border.Default(h.spec.ID, r.Stands(), r.Name)
+	cfg := border.Default(h.spec.ID, r.stands(), r.Name)
+	cfg.MaxHops = max(r.Hops, 1)
 	if r.Tune != nil {
 		r.Tune(&cfg)
 	}
@@ -79,8 +80,8 @@ func (h *host) stepBorder(in step.Input) {
 	}
 }
 
-// amid is what of some effects is done by a driver that is killed: those up to one that is drawn by
-// chance. The facts of a Step are written together.
+// amid tells which of some effects are done by a driver that is killed: those up to one that is
+// drawn by chance. The facts of a Step are written together.
 func (h *host) amid(effects []step.Effect) []step.Effect {
 	done := effects[:h.world.rng.IntN(len(effects)+1)]
 	isFact := func(e step.Effect) bool { _, is := e.(step.Persist); return is }
@@ -156,7 +157,7 @@ func (h *host) sendOver(e step.SendBorder) {
 	if w.rng.Float64() < w.cfg.Network.Loss {
 		copies = 0
 	}
-	from, life := w.realmOf(h.spec.ID).Stands(), far.life
+	from, life := w.realmOf(h.spec.ID).stands(), far.life
 	for range copies {
 		w.put(w.arrival(h, far), thunk(func() {
 			if far.life == life && w.crosses(h, far) {

@@ -20,12 +20,13 @@ type Realm struct {
 	// Links are the neighbours by their names, with the terms of this side: Domain and Key are
 	// filled in. A link holds if both sides name it.
 	Links []step.Link
+	Hops  uint32 // how many borders its work may cross; 0: one
 	// Tune changes the configuration of its gateway; may be nil.
 	Tune func(*border.Config)
 }
 
-// Stands is the site that a domain is taken for by its neighbours.
-func (r Realm) Stands() grid.SiteID { return grid.SiteID("domain-" + r.Name) }
+// stands is the site that a domain is taken for by its neighbours.
+func (r Realm) stands() grid.SiteID { return grid.SiteID("domain-" + r.Name) }
 
 // key is the domain's own.
 func (r Realm) key() ed25519.PrivateKey {
@@ -61,7 +62,7 @@ func (w *World) realm(name grid.DomainID) *Realm {
 // standing finds the domain that a site stands for; nil: the site is a real one.
 func (w *World) standing(id grid.SiteID) *Realm {
 	for i := range w.cfg.Realms {
-		if w.cfg.Realms[i].Stands() == id {
+		if w.cfg.Realms[i].stands() == id {
 			return &w.cfg.Realms[i]
 		}
 	}
@@ -92,7 +93,7 @@ func (w *World) terms(r *Realm) []step.Link {
 		}) {
 			continue
 		}
-		l.Domain, l.Key = other.Stands(), other.public()
+		l.Domain, l.Key = other.stands(), other.public()
 		links = append(links, l)
 	}
 	slices.SortFunc(links, func(a, b step.Link) int { return cmp.Compare(a.Domain, b.Domain) })

@@ -102,6 +102,10 @@ func TestWhatTheOwnDomainCannotTakeRunsAtANeighbours(t *testing.T) {
 	if n := abroad(s); n[""] != 2 || n["b"] != 2 {
 		t.Errorf("ran at %v, want two tasks at home and two at the neighbour's", n)
 	}
+	if !strings.HasPrefix(s.Abroad, "own domain: ") || !strings.Contains(s.Abroad, "; domain b: ") {
+		t.Errorf("%q, want what both domains said", s.Abroad)
+	}
+	t.Log(s.Abroad)
 	used := 2 * 2 * 30. // two tasks, two cores, 30 s
 	for _, c := range []struct {
 		gateway      grid.SiteID

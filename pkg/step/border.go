@@ -42,22 +42,24 @@ type BorderReceived struct {
 	Message protocol.Message
 }
 
-// LinksChanged names all links of this domain, ascending by domain. A driver says so at the start of
-// every run and after every change. A domain that is not named any more is a stranger: nothing of it
-// is taken, and its orders here are stopped.
+// LinksChanged names all links of this domain, ascending by domain. A driver says so at the start
+// of every run and after every change. A domain that is not named any more is a stranger: nothing
+// of it is taken, and its orders here are stopped.
 type LinksChanged struct {
 	Links []Link
 }
 
-// Link is what an administrator has agreed with a neighbouring domain.
+// Link holds the terms that an administrator has agreed with a neighbouring domain.
 type Link struct {
 	Domain grid.SiteID
 	Name   grid.DomainID
 	Key    grid.DomainKey // its receipts are signed by it
 	Closed bool           // nothing new crosses in either direction; orders under way go on
-	Give   uint32         // of this domain's cores, how much that one may use at a time, in percent
-	// Take is how much of that one may be used at a time, in percent of this domain's cores; 100: as
-	// much as that one gives.
+	// Give says how much of this domain's cores that one may use at a time, in percent; 100:
+	// whatever is free.
+	Give uint32
+	// Take says how much of that one may be used at a time, in percent of this domain's cores; 100:
+	// as much as that one gives.
 	Take  uint32
 	Kinds []grid.WorkKind // that are taken from that domain, ascending; empty: none
 	Tasks uint32          // most tasks of that domain here at a time; 0: no limit of their number
@@ -70,9 +72,9 @@ type Replied struct {
 	Err     string     // empty, or why nothing was done
 }
 
-// OrderNews tells the border's machine how a job goes that it has ordered, or a probe: the broker of
-// the same site has said so by TellBorder. Of an order that begins, and of all that are there after
-// a Boot, it says at least the phase; of a probe, too, before any neighbour is asked.
+// OrderNews tells the border's machine how a job goes that it has ordered, or a probe: the broker
+// of the same site has said so by TellBorder. Of an order that begins, and of all that are there
+// after a Boot, it says at least the phase; of a probe, too, before any neighbour is asked.
 type OrderNews struct {
 	Ref string // as in Ordered
 	Job grid.JobID
@@ -107,9 +109,9 @@ type Signed struct {
 	Problem   string // why
 }
 
-// Order hands an input to the broker of this site: a Submit, Probe, CancelJob, ForgetJob or Ceiling.
-// All but Ceiling are answered by Replied. A driver whose users give commands, too, numbers them
-// anew on the way to the broker, and back.
+// Order hands an input to the broker of this site: a Submit, Probe, CancelJob, ForgetJob or
+// Ceiling. All but Ceiling are answered by Replied. A driver whose users give commands, too,
+// numbers them anew on the way to the broker, and back.
 type Order struct {
 	Command uint64 // that of the input; 0 with Ceiling
 	Input   Input

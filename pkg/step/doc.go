@@ -1,5 +1,5 @@
-// Package step is the contract between the machines that think (pkg/site,
-// pkg/broker, pkg/domain, pkg/border) and the drivers that touch the world (pkg/sim, internal/agent).
+// Package step is the contract between the machines that think (pkg/site, pkg/broker, pkg/domain,
+// pkg/border) and the drivers that touch the world (pkg/sim, internal/agent).
 //
 // A machine is a deterministic state machine. Its driver owes it:
 //

@@ -121,6 +121,8 @@ func (i *impostor) card(by *member.Registry, nonce []byte, change map[string]any
 	return said
 }
 
+func (i *impostor) honest(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) }
+
 // A member of the other domain that is not its gateway is a stranger: it does not even come in.
 func TestAMemberOfTheOtherDomainIsAStranger(t *testing.T) {
 	other, err := NewIdentity()
@@ -130,7 +132,7 @@ func TestAMemberOfTheOtherDomainIsAStranger(t *testing.T) {
 	i := newImpostor(t, &other)
 	s, err := i.dial()
 	if err == nil { // TCP may tell later that the connection was gated
-		_, err = i.prove(s, func(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) })
+		_, err = i.prove(s, i.honest)
 	}
 	if err == nil {
 		t.Error("it is heard")
@@ -164,7 +166,9 @@ func TestCardsThatAreNoGood(t *testing.T) {
 		card func(nonce []byte) member.Statement
 		want string
 	}{
-		{"another domain's key", func(n []byte) member.Statement { return i.card(otherKey, n, nil) }, "forged"},
+		{"another domain's key", func(n []byte) member.Statement {
+			return i.card(otherKey, n, nil)
+		}, "forged"},
 		{"for another domain", func(n []byte) member.Statement {
 			return i.card(i.reg, n, map[string]any{"to": links.Key()})
 		}, "replayed"},
@@ -172,7 +176,8 @@ func TestCardsThatAreNoGood(t *testing.T) {
 			return i.card(i.reg, n, map[string]any{"speaker": "12D3KooWother"})
 		}, "replayed"},
 		{"with a gateway that is not the speaker", func(n []byte) member.Statement {
-			return i.card(i.reg, n, map[string]any{"gateways": []member.Gateway{{Site: "12D3KooWother"}}})
+			others := []member.Gateway{{Site: "12D3KooWother"}}
+			return i.card(i.reg, n, map[string]any{"gateways": others})
 		}, "forged"},
 		{"without gateways", func(n []byte) member.Statement {
 			return i.card(i.reg, n, map[string]any{"gateways": []member.Gateway{}})
@@ -207,7 +212,7 @@ func (i *impostor) through() network.Stream {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	refusal, err := i.prove(s, func(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) })
+	refusal, err := i.prove(s, i.honest)
 	if err != nil || refusal != "" {
 		i.t.Fatalf("refused: %s, %v", refusal, err)
 	}

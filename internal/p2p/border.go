@@ -101,11 +101,9 @@ func (m *Mesh) ReviewLinks() {
 // Neighbours lists the linked domains, ascending by name.
 func (m *Mesh) Neighbours() []Neighbour { return m.gates.Neighbours() }
 
-// Trades reports whether blocks of data are exchanged with the peer: it is a member, or the
-// gateway of a linked domain.
-func (m *Mesh) Trades(p peer.ID) bool {
-	return m.Allowed(p) || m.borders(p) && m.gates.Linked(p)
-}
+// Trades reports whether blocks of data are exchanged with the peer although it is no member: it
+// is the gateway of a linked domain.
+func (m *Mesh) Trades(p peer.ID) bool { return m.borders(p) && m.gates.Linked(p) }
 
 // borders reports whether the peer may connect for the sake of a link.
 func (m *Mesh) borders(p peer.ID) bool {

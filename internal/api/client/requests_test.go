@@ -193,7 +193,8 @@ func methods() []method {
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return of(c.InviteDomain(ctx, "far", time.Minute))
 			}, `POST /link-invites application/json {"for_seconds":60,"name":"far"}`, 201,
-			`{"id":"i"}`, view.LinkInvitation{ID: "i"},
+			`{"id":"i"}`,
+			view.LinkInvitation{ID: "i"},
 		},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {

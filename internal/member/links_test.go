@@ -101,7 +101,7 @@ func TestLinksAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := PolicyChange{Give: ptr(35), Kinds: []string{"wasm", "command"}}
+	change := PolicyChange{Give: new(35), Kinds: []string{"wasm", "command"}}
 	if _, err = campus.Change("lab", change); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestLinksAreKept(t *testing.T) {
 		t.Errorf("the inviter has %+v", got)
 	}
 	// The joiner loses what it has, as if the last word had been lost.
-	if err := os.Remove(filepath.Join(campus.dir, linksFile)); err != nil {
+	if err = os.Remove(filepath.Join(campus.dir, linksFile)); err != nil {
 		t.Fatal(err)
 	}
 	campus.open(t)
@@ -125,8 +125,6 @@ func TestLinksAreKept(t *testing.T) {
 		t.Errorf("the same token again: %v", err)
 	}
 }
-
-func ptr(n int) *int { return &n }
 
 // Everything that a token can be but good is refused with its own reason, and changes nothing.
 func TestInvitationsThatAreRefused(t *testing.T) {
@@ -209,22 +207,22 @@ func TestWhatIsForgedMakesNoLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Propose(said, "site-x", lab.side()); !errors.Is(err, LinkForged) {
+	if _, err = lab.Propose(said, "site-x", lab.side()); !errors.Is(err, LinkForged) {
 		t.Errorf("an ask by another site: %v", err)
 	}
 	bent := Statement{Text: append([]byte(nil), said.Text...), Signature: said.Signature}
 	bent.Text[len(bent.Text)-2] ^= 1
-	if _, err := lab.Propose(bent, campus.self, lab.side()); !errors.Is(err, LinkForged) {
+	if _, err = lab.Propose(bent, campus.self, lab.side()); !errors.Is(err, LinkForged) {
 		t.Errorf("an ask that was changed: %v", err)
 	}
 	record, err := lab.Propose(said, campus.self, lab.side())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Seal(record); !errors.Is(err, LinkForged) {
+	if _, err = lab.Seal(record); !errors.Is(err, LinkForged) {
 		t.Errorf("a record that the joiner has not signed: %v", err)
 	}
-	if _, err := campus.Join(record); !errors.Is(err, LinkForged) {
+	if _, err = campus.Join(record); !errors.Is(err, LinkForged) {
 		t.Errorf("the same at the joiner: %v", err)
 	}
 	other := newSeat(t, t.TempDir(), "other", "site-d")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func (i *impostor) dial() (network.Stream, error) {
 
 // prove says the opening, and a card made by a test; it returns the last answer.
 func (i *impostor) prove(
-	s network.Stream, make func(nonce []byte) member.Statement,
+	s network.Stream, made func(nonce []byte) member.Statement,
 ) (refusal string, err error) {
 	i.t.Helper()
 	own := bytes.Repeat([]byte{7}, 32)
@@ -93,7 +94,7 @@ func (i *impostor) prove(
 	if err = readJSON(s, &answer); err != nil || answer.Refusal != "" {
 		return answer.Refusal, err
 	}
-	if err = frameJSON(s, map[string]any{"card": make(answer.Nonce)}); err != nil {
+	if err = frameJSON(s, map[string]any{"card": made(answer.Nonce)}); err != nil {
 		return "", err
 	}
 	var verdict struct {
@@ -111,9 +112,7 @@ func (i *impostor) card(by *member.Registry, nonce []byte, change map[string]any
 		"to": i.north.links.Key(), "speaker": self, "nonce": nonce,
 		"gateways": []member.Gateway{{Site: self}},
 	}
-	for k, v := range change {
-		c[k] = v
-	}
+	maps.Copy(c, change)
 	said, err := by.State("mrs/1/border-card", c)
 	if err != nil {
 		i.t.Fatal(err)
@@ -285,8 +284,7 @@ func TestManyStreamsAtTheBorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range bidStreams + 2 {
-		s, err := i.dial()
-		if err == nil {
+		if s, failed := i.dial(); failed == nil {
 			_, _ = s.Write([]byte{0, 0, 0, 9}) // the rest never comes
 		}
 	}

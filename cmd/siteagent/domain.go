@@ -31,7 +31,7 @@ Members of the other domain do not become members of this one: they see only its
 func domainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "domain", Short: "Link this domain with others, on terms", Long: domainHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}

@@ -39,7 +39,7 @@ type Config struct {
 	Name        string                        // of the site, for people
 	P2P         p2p.Config                    // Incarnation, Capability and Members are filled in
 	DomainKey   grid.DomainKey                // of the roster; empty = that of domain.key, if any
-	Data        data.Config                   // Dir, Allow and OnChange are filled in
+	Data        data.Config                   // Dir, Allow, Trades and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
 	Past        Past                          // how long ended jobs are kept

@@ -70,7 +70,7 @@ func (a *Agent) join() error {
 	}
 	held := a.cfg.Data
 	held.Dir = filepath.Join(a.cfg.StateDir, "data")
-	held.Allow = a.mesh.Trades
+	held.Allow, held.Trades = a.mesh.Allowed, a.mesh.Trades
 	held.OnChange = func(added, removed []grid.CID) {
 		if a.awake() {
 			a.site.tell(step.HeldChanged{Added: added, Removed: removed})

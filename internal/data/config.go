@@ -64,6 +64,7 @@ type Config struct {
 	UploadBps      int64              // cap on sending, bit/s; 0 = none
 	DownloadBps    int64              // cap on receiving, bit/s; 0 = none
 	Allow          func(peer.ID) bool // who is served: the members; called from any goroutine
+	Trades         func(peer.ID) bool // blocks go to these, too, and nothing else; nil = nobody
 	Limits         Limits             // of one file or directory
 	ConnectTimeout time.Duration      // to reach one holder; 0 = 10 s
 	StallTimeout   time.Duration      // without a block before holders are given up; 0 = 60 s

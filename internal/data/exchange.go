@@ -96,9 +96,9 @@ func (x *swap) close() error {
 	return x.bs.Close()
 }
 
-// allow is the gate: blocks are for members.
+// allow is the gate: blocks are for members, and for those that trade them.
 func (x *swap) allow(p peer.ID, _ cid.Cid) bool {
-	if x.s.cfg.Allow(p) {
+	if x.s.cfg.Allow(p) || x.s.cfg.Trades != nil && x.s.cfg.Trades(p) {
 		return true
 	}
 	x.s.metrics.denied.Inc()

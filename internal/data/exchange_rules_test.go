@@ -23,9 +23,11 @@ func TestMembersAreServed(t *testing.T) {
 	c := counters{obs.NewRegistry()}
 	s := newPlayed(t, func(cfg *Config) {
 		cfg.Allow, cfg.Metrics = func(p peer.ID) bool { return p == "member" }, c.reg
+		cfg.Trades = func(p peer.ID) bool { return p == "neighbour" }
 	})
-	if !s.Store.swap.allow("member", cid.Undef) || s.Store.swap.allow("stranger", cid.Undef) {
-		t.Error("a member is not served, or a stranger is")
+	if !s.Store.swap.allow("member", cid.Undef) || !s.Store.swap.allow("neighbour", cid.Undef) ||
+		s.Store.swap.allow("stranger", cid.Undef) {
+		t.Error("a member or a neighbour is not served, or a stranger is")
 	}
 	if got := c.of(t, "data_denied_requests_total"); got != 1 {
 		t.Errorf("%g requests are counted as denied, want 1", got)

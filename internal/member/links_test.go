@@ -50,7 +50,8 @@ func (s *seat) open(tb testing.TB) {
 
 // side is the domain with its one gateway.
 func (s *seat) side() LinkSide {
-	return s.Side([]Gateway{{Site: s.self, Addrs: []string{"/ip4/10.0.0.1/tcp/1/p2p/" + string(s.self)}}})
+	addr := "/ip4/10.0.0.1/tcp/1/p2p/" + string(s.self)
+	return s.Side([]Gateway{{Site: s.self, Addrs: []string{addr}}})
 }
 
 // token invites a domain of that name, or any.
@@ -100,7 +101,8 @@ func TestLinksAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = campus.Change("lab", PolicyChange{Give: ptr(35), Kinds: []string{"wasm", "command"}}); err != nil {
+	change := PolicyChange{Give: new(35), Kinds: []string{"wasm", "command"}}
+	if _, err = campus.Change("lab", change); err != nil {
 		t.Fatal(err)
 	}
 	want := campus.List()
@@ -114,7 +116,7 @@ func TestLinksAreKept(t *testing.T) {
 		t.Errorf("the inviter has %+v", got)
 	}
 	// The joiner loses what it has, as if the last word had been lost.
-	if err := os.Remove(filepath.Join(campus.dir, linksFile)); err != nil {
+	if err = os.Remove(filepath.Join(campus.dir, linksFile)); err != nil {
 		t.Fatal(err)
 	}
 	campus.open(t)
@@ -124,20 +126,24 @@ func TestLinksAreKept(t *testing.T) {
 	}
 }
 
-func ptr(n int) *int { return &n }
-
 // Everything that a token can be but good is refused with its own reason, and changes nothing.
 func TestInvitationsThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(lab, campus *seat, token *Token)
 		want  error
 	}{
-		"expired":     {func(lab, _ *seat, _ *Token) { lab.now = lab.now.Add(time.Hour) }, LinkExpired},
-		"withdrawn":   {func(lab, _ *seat, _ *Token) { _ = lab.Withdraw(lab.Invites()[0].ID) }, LinkWithdrawn},
-		"a guess":     {func(_, _ *seat, token *Token) { token.Secret[0]++ }, LinkUnknown},
-		"another key": {func(_, campus *seat, token *Token) { token.Key = testKey(9).Public() }, LinkForged},
-		"its own":     {func(_, campus *seat, token *Token) { token.Key = campus.Key() }, LinkSame},
-		"other name":  {func(_, campus *seat, _ *Token) { campus.domain = "elsewhere" }, LinkOther},
+		"expired": {func(lab, _ *seat, _ *Token) {
+			lab.now = lab.now.Add(time.Hour)
+		}, LinkExpired},
+		"withdrawn": {func(lab, _ *seat, _ *Token) {
+			_ = lab.Withdraw(lab.Invites()[0].ID)
+		}, LinkWithdrawn},
+		"a guess": {func(_, _ *seat, token *Token) { token.Secret[0]++ }, LinkUnknown},
+		"another key": {func(_, _ *seat, token *Token) {
+			token.Key = testKey(9).Public()
+		}, LinkForged},
+		"its own":    {func(_, campus *seat, token *Token) { token.Key = campus.Key() }, LinkSame},
+		"other name": {func(_, campus *seat, _ *Token) { campus.domain = "elsewhere" }, LinkOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab, campus := pair(t)
@@ -201,22 +207,22 @@ func TestWhatIsForgedMakesNoLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Propose(said, "site-x", lab.side()); !errors.Is(err, LinkForged) {
+	if _, err = lab.Propose(said, "site-x", lab.side()); !errors.Is(err, LinkForged) {
 		t.Errorf("an ask by another site: %v", err)
 	}
 	bent := Statement{Text: append([]byte(nil), said.Text...), Signature: said.Signature}
 	bent.Text[len(bent.Text)-2] ^= 1
-	if _, err := lab.Propose(bent, campus.self, lab.side()); !errors.Is(err, LinkForged) {
+	if _, err = lab.Propose(bent, campus.self, lab.side()); !errors.Is(err, LinkForged) {
 		t.Errorf("an ask that was changed: %v", err)
 	}
 	record, err := lab.Propose(said, campus.self, lab.side())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Seal(record); !errors.Is(err, LinkForged) {
+	if _, err = lab.Seal(record); !errors.Is(err, LinkForged) {
 		t.Errorf("a record that the joiner has not signed: %v", err)
 	}
-	if _, err := campus.Join(record); !errors.Is(err, LinkForged) {
+	if _, err = campus.Join(record); !errors.Is(err, LinkForged) {
 		t.Errorf("the same at the joiner: %v", err)
 	}
 	other := newSeat(t, t.TempDir(), "other", "site-d")
@@ -356,7 +362,8 @@ func TestLinksAreBounded(t *testing.T) {
 	token := lab.token(t, "", time.Minute)
 	full := linksState{invites: lab.state.invites}
 	for i := range maxLinks {
-		full.links = append(full.links, Link{Name: "x", Side: LinkSide{Key: testKey(byte(i)).Public()}})
+		side := LinkSide{Key: testKey(byte(i)).Public()}
+		full.links = append(full.links, Link{Name: "x", Side: side})
 	}
 	lab.state = full
 	if _, err := campus.join(lab, token); !errors.Is(err, LinkFull) {
@@ -382,9 +389,10 @@ func TestPoliciesAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := lab.List()[0].Policy
 		number := rapid.Ptr(rapid.IntRange(-1, maxPolicyTasks+1), true)
+		kind := rapid.SampledFrom([]string{"wasm", "command", "jazz"})
 		change := PolicyChange{
-			Give: number.Draw(t, "give"), Take: number.Draw(t, "take"), Tasks: number.Draw(t, "tasks"),
-			Kinds: rapid.SliceOfN(rapid.SampledFrom([]string{"wasm", "command", "jazz"}), 0, 4).Draw(t, "kinds"),
+			Give: number.Draw(t, "give"), Take: number.Draw(t, "take"),
+			Tasks: number.Draw(t, "tasks"), Kinds: rapid.SliceOfN(kind, 0, 4).Draw(t, "kinds"),
 		}
 		link, err := lab.Change("campus", change)
 		after := lab.List()[0].Policy
@@ -425,8 +433,8 @@ func TestLinksNeedTheKey(t *testing.T) {
 // Each refusal says what to do, and comes back from its word.
 func TestRefusalsTeach(t *testing.T) {
 	for _, r := range []LinkRefusal{
-		LinkUnknown, LinkExpired, LinkUsed, LinkWithdrawn, LinkOther, LinkSame, LinkAlready, LinkFull,
-		LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed, LinkBroken,
+		LinkUnknown, LinkExpired, LinkUsed, LinkWithdrawn, LinkOther, LinkSame, LinkAlready,
+		LinkFull, LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed, LinkBroken,
 	} {
 		if !strings.Contains(r.Error(), ";") || RefusalOf(r) != r {
 			t.Errorf("%s: %q, and back %s", string(r), r.Error(), string(RefusalOf(r)))
@@ -457,7 +465,8 @@ func FuzzLinkRecords(f *testing.F) {
 				t.Errorf("a proposal that cannot be read: %v", err)
 			}
 		}
-		if _, err := campus.Join(LinkRecord{Text: text, Inviter: signature, Joiner: signature}); err == nil {
+		made := LinkRecord{Text: text, Inviter: signature, Joiner: signature}
+		if _, err := campus.Join(made); err == nil {
 			t.Error("a link that nobody has made")
 		}
 	})

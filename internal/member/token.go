@@ -65,11 +65,8 @@ func (t Token) Validate() error {
 	case t.Expires.Unix() <= 0:
 		return fmt.Errorf("%w: no expiry", errToken)
 	}
-	for _, a := range t.Addrs {
-		if !strings.HasPrefix(a, "/") || len(a) > maxTokenAddr || !utf8.ValidString(a) ||
-			strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return fmt.Errorf("%w: address %q", errToken, a)
-		}
+	if err := validAddrs(t.Addrs); err != nil {
+		return err
 	}
 	if !t.Open() {
 		if err := t.Key.Validate(); err != nil {
@@ -78,6 +75,17 @@ func (t Token) Validate() error {
 	}
 	if err := errors.Join(t.Domain.Validate(), t.Inviter.Validate()); err != nil {
 		return fmt.Errorf("%w: %w", errToken, err)
+	}
+	return nil
+}
+
+// validAddrs reports the first address that a token cannot name.
+func validAddrs(addrs []string) error {
+	for _, a := range addrs {
+		if !strings.HasPrefix(a, "/") || len(a) > maxTokenAddr || !utf8.ValidString(a) ||
+			strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("%w: address %q", errToken, a)
+		}
 	}
 	return nil
 }

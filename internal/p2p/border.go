@@ -28,7 +28,7 @@ var (
 )
 
 // newGates makes the links' side of the mesh, without a host.
-func (m *Mesh) newGates() *gate.Gates {
+func (m *Mesh) newGates(life context.Context) *gate.Gates {
 	t, l := m.cfg.Timing, m.cfg.Limits
 	return gate.New(gate.Config{
 		Links: m.cfg.Links, Addrs: m.Addrs,
@@ -39,8 +39,13 @@ func (m *Mesh) newGates() *gate.Gates {
 		QueueMessages: l.QueueMessages, QueueBytes: l.QueueBytes,
 		Pace: m.guard.pace, OpenStream: m.guard.openStream,
 		Guest: m.lobby.Has, Blame: m.lobby.Blame,
-		Hold:   func() (release func(), ok bool) { return m.wg.Done, m.enter() },
-		Go:     m.wg.Go,
+		Hold: func() (release func(), ok bool) { return m.wg.Done, m.enter() },
+		Go:   m.wg.Go,
+		Live: func(run func(context.Context)) context.CancelFunc {
+			own, end := context.WithCancel(life)
+			m.wg.Go(func() { defer end(); run(own) })
+			return end
+		},
 		Counts: m.counts, Log: m.log,
 		OnMessage: func(domain grid.SiteID, message protocol.Message) {
 			if tell := m.handlers.OnBorder; tell != nil {
@@ -67,7 +72,7 @@ func (m *Mesh) newGates() *gate.Gates {
 
 // openGates lets linked domains in, and dials them.
 func (m *Mesh) openGates(ctx context.Context) {
-	m.gates.Start(ctx, m.host)
+	m.gates.Start(m.host)
 	m.host.SetStreamHandler(gate.StreamID, func(s network.Stream) { m.gates.Serve(ctx, s) })
 	m.host.SetStreamHandler(gate.LinkStreamID, func(s network.Stream) { m.gates.ServeJoin(ctx, s) })
 }
@@ -101,11 +106,9 @@ func (m *Mesh) ReviewLinks() {
 // Neighbours lists the linked domains, ascending by name.
 func (m *Mesh) Neighbours() []Neighbour { return m.gates.Neighbours() }
 
-// Trades reports whether blocks of data are exchanged with the peer: it is a member, or the
-// gateway of a linked domain.
-func (m *Mesh) Trades(p peer.ID) bool {
-	return m.Allowed(p) || m.borders(p) && m.gates.Linked(p)
-}
+// Trades reports whether blocks of data are exchanged with the peer although it is no member: it
+// is the gateway of a linked domain.
+func (m *Mesh) Trades(p peer.ID) bool { return m.borders(p) && m.gates.Linked(p) }
 
 // borders reports whether the peer may connect for the sake of a link.
 func (m *Mesh) borders(p peer.ID) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func (i *impostor) dial() (network.Stream, error) {
 
 // prove says the opening, and a card made by a test; it returns the last answer.
 func (i *impostor) prove(
-	s network.Stream, make func(nonce []byte) member.Statement,
+	s network.Stream, made func(nonce []byte) member.Statement,
 ) (refusal string, err error) {
 	i.t.Helper()
 	own := bytes.Repeat([]byte{7}, 32)
@@ -93,7 +94,7 @@ func (i *impostor) prove(
 	if err = readJSON(s, &answer); err != nil || answer.Refusal != "" {
 		return answer.Refusal, err
 	}
-	if err = frameJSON(s, map[string]any{"card": make(answer.Nonce)}); err != nil {
+	if err = frameJSON(s, map[string]any{"card": made(answer.Nonce)}); err != nil {
 		return "", err
 	}
 	var verdict struct {
@@ -111,15 +112,15 @@ func (i *impostor) card(by *member.Registry, nonce []byte, change map[string]any
 		"to": i.north.links.Key(), "speaker": self, "nonce": nonce,
 		"gateways": []member.Gateway{{Site: self}},
 	}
-	for k, v := range change {
-		c[k] = v
-	}
+	maps.Copy(c, change)
 	said, err := by.State("mrs/1/border-card", c)
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	return said
 }
+
+func (i *impostor) honest(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) }
 
 // A member of the other domain that is not its gateway is a stranger: it does not even come in.
 func TestAMemberOfTheOtherDomainIsAStranger(t *testing.T) {
@@ -130,7 +131,7 @@ func TestAMemberOfTheOtherDomainIsAStranger(t *testing.T) {
 	i := newImpostor(t, &other)
 	s, err := i.dial()
 	if err == nil { // TCP may tell later that the connection was gated
-		_, err = i.prove(s, func(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) })
+		_, err = i.prove(s, i.honest)
 	}
 	if err == nil {
 		t.Error("it is heard")
@@ -164,7 +165,9 @@ func TestCardsThatAreNoGood(t *testing.T) {
 		card func(nonce []byte) member.Statement
 		want string
 	}{
-		{"another domain's key", func(n []byte) member.Statement { return i.card(otherKey, n, nil) }, "forged"},
+		{"another domain's key", func(n []byte) member.Statement {
+			return i.card(otherKey, n, nil)
+		}, "forged"},
 		{"for another domain", func(n []byte) member.Statement {
 			return i.card(i.reg, n, map[string]any{"to": links.Key()})
 		}, "replayed"},
@@ -172,7 +175,8 @@ func TestCardsThatAreNoGood(t *testing.T) {
 			return i.card(i.reg, n, map[string]any{"speaker": "12D3KooWother"})
 		}, "replayed"},
 		{"with a gateway that is not the speaker", func(n []byte) member.Statement {
-			return i.card(i.reg, n, map[string]any{"gateways": []member.Gateway{{Site: "12D3KooWother"}}})
+			others := []member.Gateway{{Site: "12D3KooWother"}}
+			return i.card(i.reg, n, map[string]any{"gateways": others})
 		}, "forged"},
 		{"without gateways", func(n []byte) member.Statement {
 			return i.card(i.reg, n, map[string]any{"gateways": []member.Gateway{}})
@@ -207,7 +211,7 @@ func (i *impostor) through() network.Stream {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	refusal, err := i.prove(s, func(nonce []byte) member.Statement { return i.card(i.reg, nonce, nil) })
+	refusal, err := i.prove(s, i.honest)
 	if err != nil || refusal != "" {
 		i.t.Fatalf("refused: %s, %v", refusal, err)
 	}
@@ -280,8 +284,7 @@ func TestManyStreamsAtTheBorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range bidStreams + 2 {
-		s, err := i.dial()
-		if err == nil {
+		if s, failed := i.dial(); failed == nil {
 			_, _ = s.Write([]byte{0, 0, 0, 9}) // the rest never comes
 		}
 	}

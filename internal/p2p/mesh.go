@@ -164,7 +164,7 @@ func (m *Mesh) prepare(life context.Context, cancel context.CancelFunc) {
 	}
 	m.after = func(d time.Duration, f func()) { m.wg.Go(func() { wire.Later(life, d, f) }) }
 	m.lobby = m.newLobby()
-	m.gates = m.newGates()
+	m.gates = m.newGates(life)
 }
 
 // makeMembers takes the registry of members, or an empty one, and the links.

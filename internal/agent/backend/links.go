@@ -149,7 +149,7 @@ func (b *Backend) JoinDomain(ctx context.Context, text string) (view.LinkRow, er
 		return view.LinkRow{}, fmt.Errorf("%w: the token invites a site, not a domain: use it "+
 			"with siteagent join; siteagent domain invite prints one for a domain", grid.ErrInvalid)
 	}
-	if err := b.needsKey(); err != nil {
+	if err = b.needsKey(); err != nil {
 		return view.LinkRow{}, err
 	}
 	link, err := b.mesh.LinkWith(ctx, token)

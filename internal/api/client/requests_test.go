@@ -189,25 +189,35 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Links(ctx))
 		}, "GET /links", 200, `{"holder":true}`, view.Links{Holder: true}},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return of(c.InviteDomain(ctx, "far", time.Minute))
-		}, `POST /link-invites application/json {"for_seconds":60,"name":"far"}`, 201, `{"id":"i"}`,
-			view.LinkInvitation{ID: "i"}},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return of(c.InviteDomain(ctx, "", time.Minute))
-		}, `POST /link-invites application/json {"for_seconds":60}`, 201, `{"id":"i"}`,
-			view.LinkInvitation{ID: "i"}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.InviteDomain(ctx, "far", time.Minute))
+			}, `POST /link-invites application/json {"for_seconds":60,"name":"far"}`, 201,
+			`{"id":"i"}`,
+			view.LinkInvitation{ID: "i"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.InviteDomain(ctx, "", time.Minute))
+			}, `POST /link-invites application/json {"for_seconds":60}`, 201, `{"id":"i"}`,
+			view.LinkInvitation{ID: "i"},
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.WithdrawInvite(ctx, "a/b"))
 		}, "DELETE /link-invites/" + odd, 204, "", nil},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return of(c.JoinDomain(ctx, "t"))
-		}, `POST /links application/json {"token":"t"}`, 201, `{"name":"n"}`, view.LinkRow{Name: "n"}},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			give := 5
-			return of(c.SetLinkPolicy(ctx, "a/b", view.PolicyChange{Give: &give}))
-		}, "POST /links/" + odd + `/policy application/json {"give":5}`, 200, `{"name":"n"}`,
-			view.LinkRow{Name: "n"}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.JoinDomain(ctx, "t"))
+			}, `POST /links application/json {"token":"t"}`, 201, `{"key":"k"}`,
+			view.LinkRow{Key: "k"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				give := 5
+				return of(c.SetLinkPolicy(ctx, "a/b", view.PolicyChange{Give: &give}))
+			}, "POST /links/" + odd + `/policy application/json {"give":5}`, 200, `{"name":"n"}`,
+			view.LinkRow{Name: "n"},
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Unlink(ctx, "a/b"))
 		}, "DELETE /links/" + odd, 204, "", nil},

@@ -159,11 +159,11 @@ func (g *Gates) receive(stream network.Stream) (grid.DomainKey, error) {
 		return "", g.turnAway(stream, answer{Refusal: member.RefusalOf(err)}, err)
 	}
 	own := draw()
-	if err := say(stream, answer{Card: mine, Nonce: own}); err != nil {
+	if err = say(stream, answer{Card: mine, Nonce: own}); err != nil {
 		return "", err
 	}
 	var p proof
-	if err := listen(stream, &p); err != nil {
+	if err = listen(stream, &p); err != nil {
 		return "", err
 	}
 	gateways, err := g.judge(p.Card, o.From, own, stream.Conn())

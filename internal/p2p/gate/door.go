@@ -104,8 +104,7 @@ func (d *door) failed(err error) {
 
 // label is the error as a label of wire.CountBorder.
 func label(err error) string {
-	var refusal member.LinkRefusal
-	if errors.As(err, &refusal) {
+	if refusal, is := errors.AsType[member.LinkRefusal](err); is {
 		return string(refusal)
 	}
 	return "failed"
@@ -161,7 +160,7 @@ func (g *Gates) reach(ctx context.Context, gateway member.Gateway) (network.Stre
 		dialling, cancel := context.WithTimeout(ctx, g.cfg.Timing.Dial)
 		defer cancel()
 		info := peer.AddrInfo{ID: id, Addrs: bare(gateway)}
-		if err := (*host).Connect(dialling, info); err != nil {
+		if err = (*host).Connect(dialling, info); err != nil {
 			return nil, fmt.Errorf("its gateway %s is not reached: %w", gateway.Site, gated(err))
 		}
 	}

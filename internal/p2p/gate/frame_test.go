@@ -27,8 +27,8 @@ func TestFrames(t *testing.T) {
 		t.Errorf("too much is said: %v", err)
 	}
 	for name, raw := range map[string]string{
-		"nothing": "\x00\x00\x00\x00", "too much": "\x7f\x00\x00\x00{}", "half": "\x00\x00\x00\x09{}",
-		"no header": "\x00", "no JSON": "\x00\x00\x00\x02{]",
+		"nothing": "\x00\x00\x00\x00", "too much": "\x7f\x00\x00\x00{}",
+		"half": "\x00\x00\x00\x09{}", "no header": "\x00", "no JSON": "\x00\x00\x00\x02{]",
 	} {
 		if err := listen(strings.NewReader(raw), &heard); err == nil {
 			t.Errorf("%s is heard", name)
@@ -38,7 +38,9 @@ func TestFrames(t *testing.T) {
 
 // Whatever comes is read or refused.
 func FuzzFrames(f *testing.F) {
-	for _, value := range []any{opening{From: "a"}, answer{Refusal: busy}, proof{}, verdict{}, ask{}} {
+	for _, value := range []any{
+		opening{From: "a"}, answer{Refusal: busy}, proof{}, verdict{}, ask{},
+	} {
 		var raw bytes.Buffer
 		if err := say(&raw, value); err != nil {
 			f.Fatal(err)
@@ -47,7 +49,8 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, into := range []any{
-			&opening{}, &answer{}, &proof{}, &verdict{}, &ask{}, &proposal{}, &agreement{}, &closing{},
+			&opening{}, &answer{}, &proof{}, &verdict{},
+			&ask{}, &proposal{}, &agreement{}, &closing{},
 		} {
 			if listen(bytes.NewReader(raw), into) != nil {
 				continue

@@ -52,8 +52,10 @@ type Config struct {
 	Blame func(network.Conn)
 	// Hold keeps the mesh open until release is called; ok is false when it is closed.
 	Hold func() (release func(), ok bool)
-	// Go runs a function in a goroutine for which the mesh waits at its end.
+	// Go runs a function in a goroutine for which the mesh waits at its end. Live does so for as
+	// long as the mesh lives, or until end is called.
 	Go     func(func())
+	Live   func(run func(context.Context)) (end context.CancelFunc)
 	Counts *wire.Counters
 	Log    *slog.Logger
 
@@ -70,8 +72,7 @@ type Config struct {
 type Gates struct {
 	cfg  Config
 	host atomic.Pointer[host.Host]
-	self grid.SiteID     // set by Start
-	life context.Context //nolint:containedctx // the mesh's life, which all doors share
+	self grid.SiteID // set by Start
 
 	mu       sync.Mutex
 	doors    map[grid.DomainKey]*door
@@ -85,9 +86,9 @@ func New(cfg Config) *Gates {
 	}
 }
 
-// Start dials all linked domains, until the context ends.
-func (g *Gates) Start(ctx context.Context, h host.Host) {
-	g.life, g.self = ctx, wire.SiteOf(h.ID())
+// Start dials all linked domains.
+func (g *Gates) Start(h host.Host) {
+	g.self = wire.SiteOf(h.ID())
 	g.host.Store(&h)
 	g.Review()
 }
@@ -144,13 +145,12 @@ func (g *Gates) add(key grid.DomainKey, link member.Link) {
 		g.cfg.Log.Error("a link's key is none", "domain", string(link.Name), "error", err)
 		return
 	}
-	own, end := context.WithCancel(g.life)
 	d := &door{
-		g: g, key: key, site: site, name: link.Name, end: end,
+		g: g, key: key, site: site, name: link.Name,
 		queue: make(chan []byte, g.cfg.QueueMessages),
 	}
 	g.doors[key] = d
-	g.cfg.Go(func() { defer end(); d.run(own) })
+	d.end = g.cfg.Live(d.run)
 }
 
 // door is the one of a domain, or nil.

@@ -198,11 +198,11 @@ func (g *Gates) propose(stream network.Stream) (member.Link, error) {
 	if err != nil {
 		return member.Link{}, g.turnAway(stream, proposal{Refusal: member.RefusalOf(err)}, err)
 	}
-	if err := say(stream, proposal{Record: record}); err != nil {
+	if err = say(stream, proposal{Record: record}); err != nil {
 		return member.Link{}, err
 	}
 	var b agreement
-	if err := listen(stream, &b); err != nil {
+	if err = listen(stream, &b); err != nil {
 		return member.Link{}, err
 	}
 	link, err := g.cfg.Links.Seal(b.Record)

@@ -13,8 +13,8 @@ import (
 )
 
 // The owner of a running site gives less than the site has promised. One of two reservations moves
-// to a site that has space, long before any lease is over, and the other one stays. When that site's
-// owner does the same nothing can move: both stay where they are, and an owner is told.
+// to a site that has space, long before any lease is over, and the other one stays. When the owner
+// of that site does the same nothing can move: both stay where they are, and an owner is told.
 func TestAReservationLeavesASiteThatGivesLess(t *testing.T) {
 	t.Parallel()
 	m := newDomain(t, submitOnly, submitOnly, submitOnly, asideOnly(2), asideOnly(2))

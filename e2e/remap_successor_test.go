@@ -50,6 +50,9 @@ func TestTheControllerIsKilledWhileReservationsLeave(t *testing.T) {
 	if len(there) != 2 || acting == victim || acting == m.sites[0] {
 		t.Fatalf("%s acts, and %s holds %d", acting.name, victim.name, len(there))
 	}
+	eventually(t, patience, "the controller knows of all", func() bool {
+		return acting.controller(t).Bookings == len(ids)
+	})
 	killed := time.Now()
 	victim.kill(t)
 	eventually(t, patience, "the controller takes it for failed", func() bool {

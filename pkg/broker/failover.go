@@ -69,7 +69,7 @@ func leaveEarly(m *Machine, j *job, id grid.AttemptID) bool {
 		if !m.peers.refuses(t.site) {
 			t.away = m.now
 		}
-		m.giveUp(j, index, "the site is gone, and it is to leave it")
+		m.giveUp(j, index, "the site is gone; another place is looked for")
 		m.remaps.leftEarly(j, index)
 	case t.leave.isOver(t, m.now):
 		t.leave.early = false

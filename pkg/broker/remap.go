@@ -84,23 +84,32 @@ func (r *remapping) onRemap(from grid.SiteID, msg protocol.Remap) {
 	answer := protocol.Remapped{Term: msg.Term, Number: msg.Number}
 	for _, v := range msg.Moves {
 		j, t := r.jobs.task(v.Task)
-		if t == nil || t.site != msg.Site || !j.mayLeave(t) ||
-			!t.active() && !t.awaitsLease(r.now) {
+		if t == nil || t.site != msg.Site || !r.isThere(j, t) {
 			answer.Elsewhere = append(answer.Elsewhere, v.Task)
 			continue
 		}
 		t.leave.at, t.leave.to = r.now, v.To
-		if msg.Partly {
-			t.leave.moves = v.To != "" && t.isSettled() && r.peers.reachable(t.site)
-			continue
-		}
-		if t.leave.stays || r.leavesEarly(j, t) { // it has waited for this
+		switch {
+		case msg.Partly:
+			t.leave.moves = r.mayMove(t)
+		case t.leave.stays, r.leavesEarly(j, t): // it has waited for this
 			r.setTimer(timerLease, j.attempt(v.Task.Index).String(), r.now)
 		}
 	}
 	if len(answer.Elsewhere) > 0 {
 		r.out.Send(from, answer)
 	}
+}
+
+// isThere reports whether a promised task has not begun, and its site has it, or may be back with
+// it while its lease lasts.
+func (r *remapping) isThere(j *job, t *task) bool {
+	return j.mayLeave(t) && (t.active() || t.awaitsLease(r.now))
+}
+
+// mayMove reports whether a named task is to move with its site's help.
+func (r *remapping) mayMove(t *task) bool {
+	return t.leave.to != "" && t.isSettled() && r.peers.reachable(t.site) && !r.cfg.NoRemapping
 }
 
 // warnAgain tells the owners of what a site holds that is there, and has promised more than it has:
@@ -214,7 +223,7 @@ func (r *remapping) keep(j *job, index uint32) {
 
 // heardOf takes that the site of a task that stayed there is back.
 func (r *remapping) heardOf(j *job, t *task, id grid.AttemptID) {
-	if !t.leave.stays && t.leave.at.IsZero() || t.moving.stage != moveNone {
+	if !t.leave.stays && !t.leave.early && t.leave.at.IsZero() || t.moving.stage != moveNone {
 		return // or it is on its way to the site that was named
 	}
 	if t.leave.stays {

@@ -17,13 +17,19 @@ func cores(n int) string {
 	return fmt.Sprintf("ceilings: {cpus: %d, memory: 1GiB, disk: 1GiB, gflops: %d}\n", n, 4*n)
 }
 
-// reserve makes reservations of one core that open at the same time. Where little is free one may
-// be refused while offers are held for the one before.
+// reserve makes reservations of one core for 15 s that open at the same time.
 func (m *mesh) reserve(t *testing.T, n int, at time.Time) (ids []grid.JobID) {
+	t.Helper()
+	return m.reserveFor(t, n, at, "15s")
+}
+
+// reserveFor makes reservations of one core that open at the same time. Where little is free one
+// may be refused while offers are held for the one before.
+func (m *mesh) reserveFor(t *testing.T, n int, at time.Time, lasts string) (ids []grid.JobID) {
 	t.Helper()
 	for range n {
 		eventually(t, patience, "it is promised", func() bool {
-			said := m.submit(t, "reserve", "--parsable", "--at", stamp(at), "--for", "15s",
+			said := m.submit(t, "reserve", "--parsable", "--at", stamp(at), "--for", lasts,
 				"--cpus", "1", "--memory", "16MiB")
 			if said.code == 0 {
 				ids = append(ids, fresh(t, said))

@@ -281,6 +281,7 @@ func controllingOf(c config.Agent) agent.Controlling {
 		Found: c.Control.Found && known, Accept: c.Control.Accept == config.StandbyDomain && known,
 		Weight: float64(c.Control.WeightMilli) / milli, Share: c.Control.Share,
 		Slot: c.Control.Slot, AllNodes: c.Control.AllNodes, Fines: c.Control.Fines,
+		Prices: c.Control.Prices,
 	}
 }
 

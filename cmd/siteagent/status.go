@@ -119,7 +119,11 @@ func controllerText(c view.Controller, self grid.SiteID) string {
 			plural(c.Sites, "site", "sites"))
 	}
 	for _, f := range c.Failed {
-		text += fmt.Sprintf("; %s has failed, %d of its %d move", nameOr(f.Name, string(f.Site)),
+		what := "has failed"
+		if f.Partly {
+			what = "has less than it has promised"
+		}
+		text += fmt.Sprintf("; %s %s, %d of its %d move", nameOr(f.Name, string(f.Site)), what,
 			f.Leaving, f.Bookings)
 		if f.Stuck > 0 {
 			text += fmt.Sprintf(" and %d have nowhere to go", f.Stuck)

@@ -217,6 +217,14 @@ func TestStatusSaysWhoTheControllerIs(t *testing.T) {
 				},
 			},
 		},
+		"this site; watches 7 promises at 1 site; " +
+			"den has less than it has promised, 1 of its 5 move": {
+			Members: 3, Controller: &view.Controller{
+				Acting: "a", Here: true, Bookings: 7, Sites: 1, Failed: []view.ControlFailed{
+					{Site: "b", Name: "den", Bookings: 5, Leaving: 1, Partly: true},
+				},
+			},
+		},
 		"attic; members: den (away), this site": {
 			Site: "c", Controller: &view.Controller{
 				Acting: "a", ActingName: "attic", Members: three,

@@ -27,6 +27,7 @@ type Controlling struct {
 	Slot          time.Duration           // the same
 	AllNodes      bool                    // the same
 	Fines         map[grid.SiteID]float64 // the same
+	Prices        bool                    // the same
 }
 
 // controlPrefix begins the names of the controllers of domains.
@@ -111,13 +112,14 @@ type controlSettings struct {
 	Slot          time.Duration           `json:",omitempty"`
 	AllNodes      bool                    `json:",omitempty"`
 	Fines         map[grid.SiteID]float64 `json:",omitempty"`
+	Prices        bool                    `json:",omitempty"`
 }
 
 func (a *Agent) controlSettings() controlSettings {
 	c := a.cfg.Controller
 	return controlSettings{
 		Founder: a.mesh.Self(), Weight: c.Weight, Share: c.Share, Slot: c.Slot,
-		AllNodes: c.AllNodes, Fines: c.Fines,
+		AllNodes: c.AllNodes, Fines: c.Fines, Prices: c.Prices,
 	}
 }
 
@@ -128,7 +130,7 @@ func (s controlSettings) config(here grid.SiteID) domain.Config {
 		c.Weight, c.Share = s.Weight, s.Share // a share of 0 is one: the domain is always busy
 	}
 	setIf(&c.Slot, s.Slot)
-	c.AllNodes, c.Fines = s.AllNodes, s.Fines
+	c.AllNodes, c.Fines, c.Prices = s.AllNodes, s.Fines, s.Prices
 	return c
 }
 

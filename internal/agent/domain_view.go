@@ -65,11 +65,15 @@ func fillBookings(v *view.Controller, status domain.Status) {
 		if s.Bookings > 0 {
 			v.Sites++
 		}
-		if !s.Failed.IsZero() {
-			v.Failed = append(v.Failed, view.ControlFailed{
-				Site: s.Site, Since: view.At(s.Failed), Bookings: s.Bookings,
-				Leaving: s.Leaving, Stuck: s.Stuck,
-			})
+		f := view.ControlFailed{
+			Site: s.Site, Since: view.At(s.Failed), Bookings: s.Bookings,
+			Leaving: s.Leaving, Stuck: s.Stuck,
+		}
+		if !s.Short.IsZero() {
+			f.Since, f.Partly = view.At(s.Short), true
+		}
+		if !s.Failed.IsZero() || f.Partly {
+			v.Failed = append(v.Failed, f)
 		}
 	}
 }

@@ -178,7 +178,7 @@ func TestWhatAControllerGoesBy(t *testing.T) {
 	d := config.Default(config.PresetLAN, func(string) (string, bool) { return "", false }).Control
 	s := controlSettings{
 		Weight: float64(d.WeightMilli) / 1000, Share: d.Share, Slot: d.Slot, AllNodes: d.AllNodes,
-		Fines: d.Fines,
+		Fines: d.Fines, Prices: d.Prices,
 	}
 	if diff := cmp.Diff(domain.Default("a"), s.config("a")); diff != "" {
 		t.Errorf("the defaults of the configuration (-machine +configuration):\n%s", diff)
@@ -187,9 +187,9 @@ func TestWhatAControllerGoesBy(t *testing.T) {
 		t.Errorf("without settings (-want +got):\n%s", diff)
 	}
 	s.Share = 0
-	text := s.config("a")
-	if text.Share != 0 {
-		t.Errorf("a share of 0 is %v", text.Share)
+	s.Prices = true
+	if text := s.config("a"); text.Share != 0 || !text.Prices {
+		t.Errorf("a share of 0 is %v, and prices count: %t", text.Share, text.Prices)
 	}
 	if _, err := newController([]byte("{")); err == nil {
 		t.Error("a configuration that is none makes a controller")

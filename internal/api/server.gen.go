@@ -54,7 +54,7 @@ type CheckResult = view.CheckResult
 // Configuration Configuration is where a running agent's settings come from, and what came of reading them again
 type Configuration = view.Configuration
 
-// ControlFailed ControlFailed is a site that has failed, as the controller sees it
+// ControlFailed ControlFailed is a site that has failed, or a part of it, as the controller sees it
 type ControlFailed = view.ControlFailed
 
 // Controller Controller says who the controller of the domain is, as an agent sees it: the acting member of a group of three

@@ -163,6 +163,7 @@ type Control struct {
 	Slot        time.Duration           // in which load is looked at
 	AllNodes    bool                    // full load is that of all sites, the failed ones included
 	Fines       map[grid.SiteID]float64 // of submitters to whom a broken promise costs more
+	Prices      bool                    // the cheapest site with space takes what leaves
 }
 
 // For whom a site stands by.

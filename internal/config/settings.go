@@ -79,6 +79,8 @@ func controlSettings() []setting[Agent] {
 			func(a *Agent) *bool { return &a.Control.AllNodes }, asBool()),
 		key("controller.fines", "SITE=NUMBER of submitters whose places are saved first",
 			func(a *Agent) *map[grid.SiteID]float64 { return &a.Control.Fines }, asFines()),
+		key("controller.prices", "what leaves goes to the cheapest site that has space for it",
+			func(a *Agent) *bool { return &a.Control.Prices }, asBool()),
 	}
 }
 

@@ -52,7 +52,7 @@ type Controller struct {
 	Changing    bool        `json:"changing,omitempty"`    // members are being replaced
 	Facts       int64       `json:"facts_bytes,omitempty"` // what each member keeps
 	// At the controller itself: the promised places that it knows of and that are not over, at so
-	// many sites, and the sites that have failed.
+	// many sites, and the sites that have failed, or in part.
 	Bookings int             `json:"bookings,omitempty"`
 	Sites    int             `json:"sites,omitempty"`
 	Failed   []ControlFailed `json:"failed,omitempty"`
@@ -60,12 +60,13 @@ type Controller struct {
 	Refusals []GroupRefusal `json:"refusals,omitempty"`
 }
 
-// ControlFailed is a site that has failed, as the controller sees it.
+// ControlFailed is a site that has failed, or a part of it, as the controller sees it.
 type ControlFailed struct {
 	Site     grid.SiteID `json:"site"`
 	Name     string      `json:"name,omitempty"`
 	Since    Time        `json:"since"`
-	Bookings int         `json:"bookings"` // promised there and not over
-	Leaving  int         `json:"leaving"`  // of these, are to move
-	Stuck    int         `json:"stuck"`    // of these, have no other place
+	Partly   bool        `json:"partly,omitempty"` // it is there, and has less than it has promised
+	Bookings int         `json:"bookings"`         // promised there and not over
+	Leaving  int         `json:"leaving"`          // of these, are to move
+	Stuck    int         `json:"stuck"`            // of these, have no other place
 }

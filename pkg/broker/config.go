@@ -86,6 +86,9 @@ type Config struct {
 	NoHolding bool `json:",omitempty"`
 	// NoRemapping: UNSAFE, to see what it is good for: nothing stays at a silent site.
 	NoRemapping bool `json:",omitempty"`
+	// NoLeaseWait: UNSAFE, for tests of the oracles only: what is to leave a silent site is awarded
+	// elsewhere while its lease lasts.
+	NoLeaseWait bool `json:",omitempty"`
 	// UNSAFE, for tests of the oracles only: one result is believed, whatever is asked for; copies
 	// of a task may share a site; a site that was outvoted keeps its work.
 	NoComparing, NoApart, NoDisown bool `json:",omitempty"`

@@ -16,7 +16,7 @@ import (
 // can run no more.
 func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	j, t := m.jobs.task(id.Task)
-	if !t.isOverLease(id, m.now) {
+	if t != nil && t.token == id.Token && leaveEarly(m, j, id) || !t.isOverLease(id, m.now) {
 		return
 	}
 	if t.over && t.moving.stage == moveStopping {
@@ -57,6 +57,35 @@ func (m *Machine) onLeaseTimer(id grid.AttemptID) {
 	m.peers.blame(m.jobs, t, fault.Silent)
 	m.giveUp(j, id.Task.Index, why)
 	m.placeAgain(j)
+}
+
+// leaveEarly looks for another place for a task whose site is gone and which is to leave it, though
+// its lease lasts, and awards it when that is over. It reports whether the timer was set for that.
+func leaveEarly(m *Machine, j *job, id grid.AttemptID) bool {
+	index := id.Task.Index
+	t := &j.tasks[index]
+	switch {
+	case m.remaps.leavesEarly(j, t):
+		if !m.peers.refuses(t.site) {
+			t.away = m.now
+		}
+		m.giveUp(j, index, "the site is gone; another place is looked for")
+		m.remaps.leftEarly(j, index)
+	case t.leave.isOver(t, m.now):
+		t.leave.early = false
+		m.peers.fellSilent(t.site)
+		m.peers.fired(t.leaseEnd)
+		m.peers.blame(m.jobs, t, fault.Silent)
+		m.saveTask(j, index)
+		j.how.woken(desk{m, j}, wake{why: wakeHoldOver})
+	case !t.leave.at.IsZero() && t.active() && t.leaseEnd.After(m.now): // its site is back
+		m.setTimer(timerLease, id.String(), t.leaseEnd)
+		return true
+	default:
+		return false
+	}
+	m.placeAgain(j)
+	return true
 }
 
 // siteRefuses lets go of what a site cannot have begun that seems to have died, and hurries

@@ -71,11 +71,7 @@ func (r rights) answer(
 // is near: it begins then, also while this site is away. Farther from its start it gets none,
 // 0, so that another site is found in time when its own falls silent.
 func (r *run) startLease(j *job, t *task) time.Duration {
-	start := t.startsAt
-	if start.IsZero() {
-		start = j.traits.window.At
-	}
-	ahead := start.Sub(r.now)
+	ahead := j.startOf(t).Sub(r.now)
 	if !j.traits.promise || t.phase != grid.PhaseStaging || ahead <= 0 || ahead > r.cfg.StartLease {
 		return 0
 	}

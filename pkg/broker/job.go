@@ -152,6 +152,14 @@ func (j *job) attempt(index uint32) grid.AttemptID {
 	return grid.AttemptID{Task: j.taskID(index), Token: j.tasks[index].token}
 }
 
+// startOf is when a task is to begin, as its site has said, or its user; zero: neither has.
+func (j *job) startOf(t *task) time.Time {
+	if t.startsAt.IsZero() {
+		return j.traits.window.At
+	}
+	return t.startsAt
+}
+
 // wanted counts the places that are looked for.
 func (j *job) wanted() uint32 { return max(1, uint32(len(j.waiting))) }
 

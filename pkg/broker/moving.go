@@ -8,7 +8,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// A task moves on purpose because its user wants it, or because its site does. Three things come
+// A task moves on purpose because its user wants it, or because its site does, or the domain's
+// controller, as its site cannot keep all that it has promised. Three things come
 // before its attempt is ended, each only when the one before is done: another site offers
 // (seeking.go), the site is asked for a last checkpoint, and that counts. Until then the attempt
 // goes on, and if one of them comes to nothing it stays where it is. It is ended by its site, which
@@ -123,7 +124,21 @@ func (m moves) each(j *job, in step.MoveTasks) error {
 // can reports whether a task has an attempt at one site that has accepted it.
 func (m moves) can(j *job, t *task) bool {
 	return t.active() && t.phase != grid.PhaseAwarded && !t.queued() && !t.over &&
-		!m.isAstray(t) && !j.isPresumed(m.now) && !j.traits.promise && !j.traits.whole && j.of == 0
+		!m.isAstray(t) && !j.isPresumed(m.now) && !j.traits.whole && j.of == 0 &&
+		(!j.traits.promise || t.moving.stage != moveNone && t.startedAt.IsZero())
+}
+
+// onRemap begins to move what the domain's controller has named at a site that is there, and has
+// promised more than it has. A promise moves for nothing else.
+func (m moves) onRemap(msg protocol.Remap) {
+	for _, v := range msg.Moves {
+		j, t := m.jobs.task(v.Task)
+		if t != nil && t.leave.moves {
+			t.leave.moves = false
+			m.begin(j, v.Task.Index, moving{anew: true})
+			m.seek(j)
+		}
+	}
 }
 
 func (m moves) begin(j *job, index uint32, mv moving) {

@@ -70,6 +70,9 @@ func (p *promised) released(d desk, why releaseReason) {
 	case windowOver:
 		p.releaseHolds(d)
 	case heardAgain:
+		if len(d.j.waiting) == 0 {
+			p.releaseHolds(d)
+		}
 	}
 }
 
@@ -103,7 +106,7 @@ func (p *promised) seek(d desk) {
 func (p *promised) askToHold(d desk) {
 	j, h, asked := d.j, d.j.holding(), false
 	all, top := p.holdable(d), d.cfg().HoldTop
-	if j.wantedFirst(all) {
+	if j.wantedFirst(all) || h.firm[j.target()] != nil {
 		top = 1 // others are to have what it leaves them
 	}
 	for _, c := range all {
@@ -145,7 +148,7 @@ func (p *promised) holdable(d desk) []*candidate {
 // mayGo reports whether a task may go to a site, by the rules of choose.
 func (p *promised) mayGo(d desk, t *task, c *candidate, standing []*candidate) bool {
 	switch {
-	case t.silent && d.reuniting(), t.isResting(d.now()):
+	case t.silent && d.reuniting(), t.isResting(d.now()) && !t.awaitsLease(d.now()):
 		return false
 	case !t.away.IsZero() && !c.at.After(t.away):
 		return false
@@ -222,7 +225,7 @@ func (p *promised) cannotHold(d desk, site grid.SiteID) bool {
 // reservation. All other reservations are cancelled." (Migol 6.2.1)
 func (p *promised) decide(d desk) {
 	h := d.j.holding()
-	if h == nil || p.isTooLate(d) {
+	if h == nil || p.isTooLate(d) || p.prolong(d) {
 		return
 	}
 	d.endHold()
@@ -235,6 +238,48 @@ func (p *promised) decide(d desk) {
 	if len(d.j.waiting) > 0 {
 		d.place(occasion{why: declined})
 	}
+}
+
+// prolong keeps the best of what is held for tasks that only a lease keeps from being awarded, and
+// reports whether there is any. An offer may be held for less than that: its site is asked again.
+func (p *promised) prolong(d desk) bool {
+	now, h, until := d.now(), d.j.holding(), timeZero
+	for _, i := range d.j.waiting {
+		t := &d.j.tasks[i]
+		if !t.awaitsLease(now) {
+			return false
+		}
+		until = latest(until, t.leaseEnd)
+	}
+	kept, wanted, window := h.byDelay(d), len(d.j.waiting), d.cfg().AwardWindow
+	if len(kept) == 0 || wanted == 0 {
+		return false
+	}
+	next := until.Add(window)
+	for _, c := range kept {
+		half := c.at.Add(c.offer.Validity / 2)
+		switch {
+		case wanted <= 0:
+			d.release(c.offer.Site)
+			p.cannotHold(d, c.offer.Site)
+		case c.expires.After(until.Add(window)):
+		case half.After(now):
+			next = earlier(next, half)
+		default:
+			h.awaited[c.offer.Site] = c
+			d.askToHold(c, min(c.left, uint32(wanted)), timeZero)
+			next = earlier(next, now.Add(window))
+		}
+		wanted -= int(c.left)
+	}
+	for _, i := range d.j.waiting {
+		if t := &d.j.tasks[i]; t.promise == grid.PromiseOpen && t.note != noteHeld {
+			t.note = noteHeld
+			d.save(i)
+		}
+	}
+	d.setTimer(timerHold, string(d.j.id), latest(next, now.Add(window/2)))
+	return true
 }
 
 // note remembers which firm offers were taken.

@@ -21,6 +21,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		p.silentTill = timeZero
 	}
 	p.came(m.now)
+	delete(m.remaps.said, in.Site)
 	m.peers.welcomes(p)
 	m.peers.save(in.Site)
 	for _, id := range m.jobs.ids() {

@@ -60,7 +60,10 @@ func (m *Machine) resumeTask(j *job, index uint32) {
 	if t.top > t.token && !t.queued() && !t.phase.Ended() {
 		// A later attempt was called off, and may have a lease.
 		m.presume(j, index)
-		t.rest = t.leaseEnd
+		if t.rest = t.leaseEnd; t.returnable() && t.accepted { // it left before that was over
+			t.leave.early = true
+			m.setTimer(timerLease, j.attempt(index).String(), t.leaseEnd)
+		}
 	}
 	switch {
 	case t.phase == grid.PhaseCollecting:

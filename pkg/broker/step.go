@@ -86,6 +86,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.peers.onTestimony(from, msg)
 		case protocol.Remap:
 			m.remaps.onRemap(from, msg)
+			m.moves.onRemap(msg)
 		case protocol.Exited:
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)

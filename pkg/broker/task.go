@@ -92,6 +92,11 @@ func (t *task) move(to grid.Phase) { t.phase = to }
 // active reports whether a site is believed to have the task.
 func (t *task) active() bool { return t.phase >= grid.PhaseAwarded && t.phase <= grid.PhaseFrozen }
 
+// isSettled reports whether a site has accepted the task, which has not begun and goes nowhere.
+func (t *task) isSettled() bool {
+	return t.phase == grid.PhaseStaging && !t.queued() && t.moving.stage == moveNone
+}
+
 // isOverLease reports whether an attempt is the task's, at one site, and its last lease has ended.
 // There may be no task.
 func (t *task) isOverLease(id grid.AttemptID, now time.Time) bool {
@@ -158,6 +163,12 @@ func (t *task) rests(cfg *Config, now time.Time) {
 
 // isResting reports whether the task is not to be placed yet.
 func (t *task) isResting(now time.Time) bool { return t.rest.After(now) }
+
+// awaitsLease reports whether the task waits, and nothing but the lease of its silent attempt keeps
+// it from being awarded: others may hold a place for it meanwhile.
+func (t *task) awaitsLease(now time.Time) bool {
+	return t.returnable() && t.isResting(now) && !t.rest.After(t.leaseEnd)
+}
 
 // log notes how an attempt ended.
 func (t *task) log(outcome string, now time.Time) {

@@ -46,10 +46,7 @@ func (m *Machine) onBookings(from grid.SiteID, msg protocol.Bookings) {
 
 // take changes the table as a site says.
 func (m *Machine) take(s *site, msg protocol.Bookings) {
-	if !s.said || s.capacity != msg.Capacity || s.works != msg.Works {
-		s.said, s.capacity, s.works = true, msg.Capacity, msg.Works
-		m.saveSite(s)
-	}
+	m.stands(s, msg)
 	if msg.Whole {
 		for _, b := range s.sorted() {
 			_, held := slices.BinarySearchFunc(msg.Held, b.attempt,
@@ -71,6 +68,27 @@ func (m *Machine) take(s *site, msg protocol.Bookings) {
 			return
 		}
 		m.note(s, h)
+	}
+}
+
+// stands takes what a site says of itself: its capacity, the part of it that works, its price.
+func (m *Machine) stands(s *site, msg protocol.Bookings) {
+	was := s.isPartly()
+	if !s.said || s.capacity != msg.Capacity || s.works != msg.Works ||
+		s.priced != msg.Priced || s.price != msg.Price {
+		s.said, s.capacity, s.works = true, msg.Capacity, msg.Works
+		s.priced, s.price = msg.Priced, msg.Price
+		m.saveSite(s)
+	}
+	switch is := s.isPartly(); {
+	case is && s.short.IsZero():
+		s.short = m.now
+		m.out.Report(step.LevelWarn, eventShort, step.Report{
+			Site: s.id, Value: float64(len(s.bookings)),
+		})
+	case was && !is:
+		s.short = time.Time{}
+		m.isWhole(s)
 	}
 }
 

@@ -30,6 +30,10 @@ type Config struct {
 	// owner more, in any unit, are moved before others.
 	// nil: first come, first served.
 	Fines map[grid.SiteID]float64 `json:",omitempty"`
+	// Prices sends what leaves to the cheapest site that has space for it, by what its owner asks
+	// for a core and an hour, and of equal ones to the one that it fits best. One that names no
+	// price is neither cheap nor dear: it counts as the mean of the others.
+	Prices bool `json:",omitempty"`
 
 	MaxSites    int // that bookings are kept of
 	MaxBookings int // of one site

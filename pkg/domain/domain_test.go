@@ -113,7 +113,85 @@ func TestAPartOfASiteFails(t *testing.T) {
 	r := three(t, nil)
 	r.saysPartly(big, 8, 4, places(1, 2, 20*time.Minute), places(0, 2, 30*time.Minute),
 		places(2, 4, 20*time.Minute), places(3, 2, 50*time.Minute), places(4, 1, 8*time.Hour))
-	wantMoves(t, r.wait(time.Second), "202>a", "203>c")
+	out := r.wait(time.Second)
+	wantMoves(t, out, "202>a", "203>c")
+	if !isPartly(out) || r.m.Status().Sites[1].Short.IsZero() {
+		t.Errorf("it is there: %+v, %+v", out, r.m.Status().Sites[1])
+	}
+	wantMoves(t, r.wait(r.cfg.Slot), "202>a", "203>c") // it is repeated
+	if !r.m.sites[big].failed.IsZero() {
+		t.Error("it counts as failed")
+	}
+	r.do(step.PeerGone{Site: big})
+	if out = r.wait(r.cfg.Grace + time.Second); isPartly(out) {
+		t.Errorf("it is gone: %+v", out)
+	}
+}
+
+// isPartly reports whether submitters are told last that the site is there.
+func isPartly(effects []step.Effect) (partly bool) {
+	for _, e := range effects {
+		if s, is := e.(step.Send); is {
+			if m, is := s.Message.(protocol.Remap); is {
+				partly = m.Partly
+			}
+		}
+	}
+	return partly
+}
+
+// What has begun stays on what is left of a site, also if another was booked before.
+func TestWhatHasBegunStays(t *testing.T) {
+	r := three(t, nil)
+	r.saysPartly(big, 8, 4, places(0, 4, 20*time.Minute), places(1, 4, 0))
+	wantMoves(t, r.wait(time.Second), "200>a")
+}
+
+// A site that has enough again is said to keep all, once, and nothing leaves it any more.
+func TestASiteThatHasEnoughAgainKeepsAll(t *testing.T) {
+	r := three(t, nil)
+	all := []protocol.Booking{places(0, 4, 20*time.Minute), places(1, 4, 20*time.Minute)}
+	r.saysPartly(big, 8, 4, all...)
+	wantMoves(t, r.wait(time.Second), "201>a")
+	wantMoves(t, r.says(big, 8, all...))
+	if s := r.m.Status().Sites[1]; s.Leaving != 0 || !s.Short.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if _, told := told(r.wait(time.Hour), user, big); told {
+		t.Error("it is said again")
+	}
+}
+
+// With prices the cheapest site takes what leaves; one that names none is neither cheap nor dear.
+func TestPricesDecideWhereItGoes(t *testing.T) {
+	for _, c := range []struct {
+		prices bool
+		of     map[grid.SiteID]float64
+		want   string
+	}{
+		{false, map[grid.SiteID]float64{here: 1, mid: 9}, "200>c"}, // the best fit
+		{true, map[grid.SiteID]float64{here: 1, mid: 9}, "200>a"},
+		{true, map[grid.SiteID]float64{here: 3, mid: 1}, "200>c"},
+		{true, map[grid.SiteID]float64{here: 2}, "200>c"}, // the same, and the best fit
+		{true, nil, "200>c"},
+	} {
+		r := newRig(t, func(cfg *Config) { cfg.Prices, cfg.Share = c.prices, .1 })
+		r.comes(here, big, mid)
+		for site, cores := range map[grid.SiteID]int64{here: 4, mid: 2, big: 8} {
+			price, priced := c.of[site]
+			msg := protocol.Bookings{
+				Term: r.term, Number: 1, Whole: true, Priced: priced, Price: price,
+				Capacity: grid.Resources{MilliCPUs: cores * 1000},
+			}
+			if msg.Works = msg.Capacity; site == big {
+				msg.Held = []protocol.Booking{places(0, 2, 20*time.Minute)}
+			}
+			r.do(step.MessageReceived{From: site, Message: msg})
+		}
+		r.takeOver() // it is a fact
+		r.comes(here, mid)
+		wantMoves(t, r.wait(time.Minute), c.want)
+	}
 }
 
 // Who would be hit harder moves first, if the owner says so.

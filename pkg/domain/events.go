@@ -4,6 +4,7 @@ package domain
 // metrics promise and never change their meaning.
 const (
 	eventFailed      = "site_failed"          // warn; Value = its bookings
+	eventShort       = "site_short"           // warn; it promised more than it has; Value as above
 	eventReturned    = "site_returned"        // info; Value = its bookings
 	eventBookings    = "bookings_taken"       // debug; Value = bookings of the site
 	eventIncomplete  = "bookings_incomplete"  // debug; something before them was lost

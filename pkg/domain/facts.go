@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -25,6 +26,8 @@ type siteFact struct {
 	Capacity grid.Resources `json:"capacity"`
 	Works    grid.Resources `json:"works"`
 	FailedMS int64          `json:"failed_ms,omitempty"`
+	Priced   bool           `json:"priced,omitempty"`
+	Price    float64        `json:"price,omitempty"`
 }
 
 // bookingFact has times on the wall clock, in ms since 1970 UTC.
@@ -44,6 +47,7 @@ func bookingKey(s grid.SiteID, id grid.AttemptID) string { return id.String() + 
 func (m *Machine) saveSite(s *site) {
 	m.out.Persist(step.NewFact(factSite, string(s.id), siteFact{
 		Capacity: s.capacity, Works: s.works, FailedMS: m.wallMS(s.failed),
+		Priced: s.priced, Price: s.price,
 	}))
 }
 
@@ -113,8 +117,12 @@ func (m *Machine) restoreSite(f step.Fact) error {
 	if !v.Capacity.Fits(v.Works) {
 		return fmt.Errorf("%w: more works than there is", grid.ErrInvalid)
 	}
+	if !(v.Price >= 0 && v.Price <= protocol.MaxPrice) {
+		return fmt.Errorf("%w: a price of %v", grid.ErrInvalid, v.Price)
+	}
 	m.sites[id] = &site{
 		id: id, capacity: v.Capacity, works: v.Works, said: true, failed: step.FromMS(v.FailedMS),
+		priced: v.Priced, price: v.Price,
 		bookings: make(map[grid.AttemptID]*booking),
 	}
 	return v.Works.Validate()

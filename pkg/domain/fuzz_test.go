@@ -53,6 +53,9 @@ func (s *script) bookings(r *rig, from grid.SiteID) protocol.Bookings {
 	if s.n(3) == 0 {
 		m.Works.MilliCPUs /= 2
 	}
+	if m.Priced = s.n(3) == 0; m.Priced {
+		m.Price = float64(s.n(5))
+	}
 	for i := range s.n(4) {
 		m.Held = append(m.Held, s.booking(i))
 	}

@@ -104,7 +104,35 @@ func (m *Machine) newTable() *table {
 		t.put(c, works, lost)
 	}
 	t.load.Fail(failed...)
+	if m.cfg.Prices {
+		t.load.Prices = t.prices()
+	}
 	return t
+}
+
+// prices are what each machine's owner asks for a core and an hour.
+func (t *table) prices() []float64 {
+	sum, named := 0., 0
+	for _, s := range t.sites {
+		if s.priced {
+			sum, named = sum+s.price, named+1
+		}
+	}
+	all := make([]float64, len(t.sites))
+	for i, s := range t.sites {
+		if all[i] = s.price; !s.priced {
+			all[i] = sum / float64(max(named, 1))
+		}
+	}
+	return all
+}
+
+// ahead is 1 for a booking that has not begun, else 0.
+func ahead(b *booking, now time.Time) int {
+	if b.isAhead(now) {
+		return 1
+	}
+	return 0
 }
 
 // span finds how many slots there are, and how long they are.
@@ -141,6 +169,7 @@ func (t *table) inOrder() []*claimed {
 	}
 	slices.SortStableFunc(all, func(a, b *claimed) int {
 		return cmp.Or(
+			ahead(a.b, m.now)-ahead(b.b, m.now), // what has begun stays where it is
 			cmp.Compare(m.cfg.Fines[b.b.submitter], m.cfg.Fines[a.b.submitter]),
 			a.b.booked.Compare(b.b.booked), a.b.attempt.Compare(b.b.attempt),
 		)

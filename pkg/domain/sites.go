@@ -16,11 +16,15 @@ type site struct {
 	works    grid.Resources // the part that works
 	said     bool           // it has said so: others are never asked to take anything
 
+	priced bool    // its owner names a price
+	price  float64 // of a core for an hour
+
 	coreMFLOPS, downBps int64 // 0: not known; no facts, as every run is told anew
 
 	here   bool
 	gone   time.Time // since when it is not; zero: it is here
 	failed time.Time // since when it has failed; zero: it has not
+	short  time.Time // since when it has less than it has promised, as this term has heard
 
 	bookings map[grid.AttemptID]*booking
 	number   uint64 // of the last of its messages that was taken; 0: none of this term
@@ -78,6 +82,16 @@ func (s *site) isImpaired() bool {
 	return l != amount(grid.Resources{})
 }
 
+// isPartly reports whether it is there, and a part of it does not work.
+func (s *site) isPartly() bool { return s.failed.IsZero() && s.isImpaired() }
+
+// settle forgets what was to leave a site.
+func (s *site) settle() {
+	for _, b := range s.sorted() {
+		b.leaves, b.to = false, ""
+	}
+}
+
 // know returns a site, which it adds to the table; nil if that is full.
 func (m *Machine) know(id grid.SiteID) *site {
 	s := m.sites[id]
@@ -115,9 +129,7 @@ func (m *Machine) isHere(s *site) {
 	}
 	s.failed = time.Time{}
 	m.saveSite(s)
-	for _, b := range s.sorted() {
-		b.leaves, b.to = false, ""
-	}
+	s.settle()
 	m.out.Report(step.LevelInfo, eventReturned, step.Report{
 		Site: s.id, Value: float64(len(s.bookings)),
 	})

@@ -37,6 +37,18 @@ func (m *Machine) tell() {
 	}
 }
 
+// isWhole tells the submitters of a site that it can keep all that it has promised again.
+func (m *Machine) isWhole(s *site) {
+	owners := make(map[grid.SiteID]bool)
+	for _, b := range s.sorted() {
+		owners[b.submitter] = true
+	}
+	s.settle()
+	for _, submitter := range slices.Sorted(maps.Keys(owners)) {
+		m.tellOne(s, submitter, nil)
+	}
+}
+
 // tellOne tells one submitter of one site, in as many messages as it takes.
 func (m *Machine) tellOne(s *site, submitter grid.SiteID, list []*booking) {
 	list = slices.DeleteFunc(list, func(b *booking) bool { return b == nil })
@@ -44,7 +56,10 @@ func (m *Machine) tellOne(s *site, submitter grid.SiteID, list []*booking) {
 	for {
 		part := list[:min(len(list), protocol.MaxMoves)]
 		m.numbers++
-		msg := protocol.Remap{Term: m.term, Number: m.numbers, Site: s.id, Before: m.before}
+		msg := protocol.Remap{
+			Term: m.term, Number: m.numbers, Site: s.id, Before: max(m.before, m.cfg.Slot),
+			Partly: s.failed.IsZero(),
+		}
 		for _, b := range part {
 			msg.Moves = append(msg.Moves, protocol.RemapMove{Task: b.attempt.Task, To: b.to})
 		}

@@ -21,6 +21,7 @@ type SiteStatus struct {
 	Works    grid.Resources
 	Here     bool
 	Failed   time.Time // since when; zero: it has not
+	Short    time.Time // since when it has less than it has promised; zero: it has not, or is gone
 	Bookings int       // promised and not over
 	Leaving  int       // of these, are to move
 	Stuck    int       // of these, have no other place
@@ -33,6 +34,9 @@ func (m *Machine) Status() Status {
 		v := SiteStatus{
 			Site: s.id, Capacity: s.capacity, Works: s.works, Here: s.here,
 			Bookings: len(s.bookings),
+		}
+		if s.isPartly() && !s.short.IsZero() {
+			v.Short = s.short.Add(m.ahead)
 		}
 		if !s.failed.IsZero() {
 			v.Failed, v.Works = s.failed.Add(m.ahead), grid.Resources{}

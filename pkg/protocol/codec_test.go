@@ -332,12 +332,16 @@ func goldenMessages() map[string]Message {
 			Gone: []grid.AttemptID{{Task: grid.TaskID{Job: at.Task.Job, Index: 8}, Token: 1}},
 		},
 		"bookingswhole": Bookings{Term: 1, Number: 1, Whole: true},
+		"bookingsprice": Bookings{Term: 1, Number: 2, Priced: true, Price: .25},
 		"booked":        Booked{Term: 3, Number: 1<<32 | 5, Again: true},
 		"remap": Remap{
 			Term: 3, Number: 9, Site: "12D3KooWdead", Before: 20 * time.Minute,
 			Moves: []RemapMove{
 				{Task: at.Task, To: "12D3KooWgood"}, {Task: grid.TaskID{Job: at.Task.Job}},
 			},
+		},
+		"remappartly": Remap{
+			Term: 3, Number: 9, Site: "12D3KooWshort", Before: time.Minute, Partly: true,
 		},
 		"remapped": Remapped{Term: 3, Number: 9, Elsewhere: []grid.TaskID{at.Task}},
 		"roster":   Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},

@@ -19,6 +19,8 @@ type Bookings struct {
 
 	Capacity grid.Resources // of the site when all of it works
 	Works    grid.Resources // the part of it that works; never more
+	Priced   bool           // the owner names a price
+	Price    float64        // of a core for an hour, 0 to MaxPrice
 	Held     []Booking      // new or changed, ascending by attempt
 	Gone     []grid.AttemptID
 }
@@ -50,6 +52,9 @@ type Remap struct {
 	Term   uint64      // of the controller, from 1
 	Number uint64      // from 1; grows with every one of the term
 	Site   grid.SiteID // the failed one
+	// Partly says that the site is there, and has less to give than it has promised: what is named
+	// moves with its help, and what is not stays there.
+	Partly bool
 	// Before, above 0, is the remapping interval: tasks that start within it, from sending on,
 	// leave the site. Others stay.
 	Before time.Duration
@@ -71,6 +76,7 @@ type Remapped struct {
 
 // Limits on what a controller hears and says.
 const (
+	MaxPrice    = 1e9 // that an owner may name
 	MaxBookings = 768 // of one message, the ends of others included
 	MaxMoves    = 1_024
 )
@@ -105,6 +111,10 @@ func (m Bookings) Validate() error {
 		if err := id.Validate(); err != nil {
 			return err
 		}
+	}
+	if !(m.Price >= 0 && m.Price <= MaxPrice) || !m.Priced && m.Price != 0 {
+		return invalidf("bookings: price: want 0 to %v, and 0 if there is none, have %v",
+			float64(MaxPrice), m.Price)
 	}
 	return firstError(checkOffice("bookings", m.Term, m.Number),
 		m.Capacity.Validate(), m.Works.Validate())
@@ -180,6 +190,7 @@ func setDomain(w *wirepb.Wire, m Message) bool {
 			Term: m.Term, Number: m.Number, Whole: m.Whole, More: m.More,
 			Capacity: wireResources(m.Capacity), Works: wireResources(m.Works),
 			Held: each(m.Held, wireBooking), Gone: each(m.Gone, wireAttempt),
+			Priced: m.Priced, Price: m.Price,
 		}}
 	case Booked:
 		w.Body = &wirepb.Wire_Booked{
@@ -188,6 +199,7 @@ func setDomain(w *wirepb.Wire, m Message) bool {
 	case Remap:
 		w.Body = &wirepb.Wire_Remap{Remap: &wirepb.Remap{
 			Term: m.Term, Number: m.Number, Site: string(m.Site), BeforeNs: int64(m.Before),
+			Partly: m.Partly,
 			Moves: each(m.Moves, func(v RemapMove) *wirepb.RemapMove {
 				return &wirepb.RemapMove{
 					Job: string(v.Task.Job), Index: v.Task.Index, To: string(v.To),
@@ -224,6 +236,7 @@ func aboutDomain(w *wirepb.Wire) Message {
 			Term: m.GetTerm(), Number: m.GetNumber(), Whole: m.GetWhole(), More: m.GetMore(),
 			Capacity: resources(m.GetCapacity()), Works: resources(m.GetWorks()),
 			Held: each(m.GetHeld(), booking), Gone: each(m.GetGone(), attempt),
+			Priced: m.GetPriced(), Price: m.GetPrice(),
 		}
 	case *wirepb.Wire_Booked:
 		m := b.Booked
@@ -232,7 +245,7 @@ func aboutDomain(w *wirepb.Wire) Message {
 		m := b.Remap
 		return Remap{
 			Term: m.GetTerm(), Number: m.GetNumber(), Site: grid.SiteID(m.GetSite()),
-			Before: time.Duration(m.GetBeforeNs()),
+			Before: time.Duration(m.GetBeforeNs()), Partly: m.GetPartly(),
 			Moves: each(m.GetMoves(), func(v *wirepb.RemapMove) RemapMove {
 				return RemapMove{Task: movedTask(v), To: grid.SiteID(v.GetTo())}
 			}),

@@ -37,6 +37,18 @@ func TestEachLimitOfTheControllersMessagesIsExact(t *testing.T) {
 			bookings(func(m *Bookings) { m.Held = manyBookings(MaxBookings - 1) }),
 			bookings(func(m *Bookings) { m.Held = manyBookings(MaxBookings) }),
 		},
+		"price": {
+			bookings(func(m *Bookings) { m.Priced, m.Price = true, MaxPrice }),
+			bookings(func(m *Bookings) { m.Priced, m.Price = true, 2*MaxPrice }),
+		},
+		"no price": {
+			bookings(func(m *Bookings) { m.Priced, m.Price = true, 1 }),
+			bookings(func(m *Bookings) { m.Price = 1 }),
+		},
+		"no number": {
+			bookings(func(m *Bookings) { m.Priced = true }),
+			bookings(func(m *Bookings) { m.Priced, m.Price = true, math.NaN() }),
+		},
 		"order": {
 			bookings(func(m *Bookings) { m.Held = manyBookings(2) }),
 			bookings(func(m *Bookings) {

@@ -534,6 +534,9 @@ func drawBookings(t *rapid.T) Message {
 	if rapid.Bool().Draw(t, "works") {
 		m.Works = m.Capacity
 	}
+	if m.Priced = rapid.Bool().Draw(t, "priced"); m.Priced {
+		m.Price = rapid.Float64Range(0, MaxPrice).Draw(t, "price")
+	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "bookings") {
 		at := drawAttempt(t)
 		at.Task.Job = grid.JobID(rune('a'+i)) + at.Task.Job[1:]
@@ -551,6 +554,7 @@ func drawRemap(t *rapid.T) Message {
 	m := Remap{
 		Term: rapid.Uint64Min(1).Draw(t, "term"), Number: rapid.Uint64Min(1).Draw(t, "number"),
 		Site: drawSite(t), Before: drawDur(t, 1, grid.MaxRuntime),
+		Partly: rapid.Bool().Draw(t, "partly"),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "moves") {
 		v := RemapMove{Task: drawTask(t)}

@@ -43,9 +43,10 @@ func (t *Table) Move(r *Reservation, from int64, fit Fit) bool {
 
 // BestFit is the machine with the fewest free nodes that can take a reservation from a slot on, the
 // first one of equals; None if there is no such machine. The nodes are those of the first resource
-// of which the reservation needs some.
+// of which the reservation needs some. With Prices it is the one that costs the lowest sum for the
+// slots there, and of equal ones the best fit; that is ours, VRM has none.
 func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
-	best, least := None, int64(0)
+	best, least, lowest := None, int64(0), 0.
 	start, stop := from, r.Stop
 	for i := range t.machines {
 		if t.machines[i].failed && !failed {
@@ -57,11 +58,21 @@ func (t *Table) BestFit(r *Reservation, from int64, failed bool, fit Fit) int {
 				continue
 			}
 		}
-		if free, fits := t.free(i, r.Need, start, stop); fits && (best == None || free < least) {
-			best, least = i, free
+		free, fits := t.free(i, r.Need, start, stop)
+		cost := t.cost(i, stop-start)
+		if fits && (best == None || cost < lowest || cost == lowest && free < least) {
+			best, least, lowest = i, free, cost
 		}
 	}
 	return best
+}
+
+// cost is the sum for so many slots of a node of a machine.
+func (t *Table) cost(machine int, slots int64) float64 {
+	if t.Prices == nil {
+		return 0
+	}
+	return t.Prices[machine] * float64(slots)
 }
 
 // free tells how much is left of the first resource of which there is some in need, and whether

@@ -340,3 +340,30 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// With prices the machine that costs the lowest sum takes a reservation, and of equal ones the best
+// fit: a dear machine on which it takes less time may be the cheaper one.
+func TestTheCheapestMachineTakesIt(t *testing.T) {
+	fit := func(machine int) (from, stop int64, ok bool) {
+		return 2, 2 + []int64{0, 8, 2, 8}[machine], true
+	}
+	for name, c := range map[string]struct {
+		prices []float64
+		want   int
+	}{
+		"no prices": {nil, 1},
+		"cheapest":  {[]float64{0, 4, 20, 3}, 3},
+		"fastest":   {[]float64{0, 4, 5, 3}, 2},
+		"equal":     {[]float64{0, 1, 4, 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := NewTable([]Amount{{4}, {4}, {8}, {6}}, 20)
+			table.Prices = c.prices
+			table.Fail(0)
+			r := Reservation{Start: 2, Stop: 4, Need: Amount{2}}
+			if got := table.BestFit(&r, 2, false, fit); got != c.want {
+				t.Errorf("machine %d, want %d", got, c.want)
+			}
+		})
+	}
+}

@@ -14,6 +14,9 @@ const None = -1
 type Table struct {
 	Booking Booking // what requests have reserved; used with Policy.Booking
 
+	// Prices of a slot of each machine; nil: they are not looked at.
+	Prices []float64
+
 	machines []machine
 	all      [len(Amount{})][]int64 // of all machines, in each slot
 	ended    [len(Amount{})][]int64 // what failures have ended; nil: nothing yet

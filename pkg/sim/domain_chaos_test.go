@@ -8,6 +8,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/domain"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // drawFar draws a promise that begins in one to ten minutes.
@@ -28,7 +29,7 @@ func (w *World) unrest(t *rapid.T) {
 	back := at + time.Duration(rapid.IntRange(1, 400).Draw(t, "for s"))*time.Second
 	victim := rapid.SampledFrom(w.order).Draw(t, "victim")
 	other := rapid.SampledFrom(w.order).Draw(t, "other")
-	switch rapid.IntRange(0, 6).Draw(t, "unrest") {
+	switch rapid.IntRange(0, 7).Draw(t, "unrest") {
 	case 0:
 		w.At(at, func() { w.CrashInStep(victim) })
 	case 1, 2:
@@ -44,6 +45,13 @@ func (w *World) unrest(t *rapid.T) {
 		w.At(at, func() { w.Part([]grid.SiteID{victim, other}) })
 		w.At(at+15*time.Second, func() { w.appoint(victim) })
 		w.At(back, func() { w.Join([]grid.SiteID{victim, other}) })
+		return
+	case 6: // its owner gives less, for a while
+		all := w.hosts[victim].spec.Capability
+		less := all
+		less.Total.MilliCPUs = 1000 * int64(rapid.IntRange(1, 2).Draw(t, "cores"))
+		w.At(at, func() { w.Input(victim, step.CapacityChanged{Capability: less}) })
+		w.At(back, func() { w.Input(victim, step.CapacityChanged{Capability: all}) })
 		return
 	default:
 		w.At(at, func() { w.Silence(victim) })

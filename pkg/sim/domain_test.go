@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,6 +193,42 @@ func TestReservationsLeaveTheLargestSite(t *testing.T) {
 	}
 	if moves < 10 || stays < 5 || without < 2 {
 		t.Errorf("%d have moved, %d stayed, %d had no other place: too few", moves, stays, without)
+	}
+}
+
+// What becomes of a reservation is known within seconds, long before its lease is over: another
+// site holds a place for it, or its owner is told that none has one. None is awarded by then, and
+// those that have a place get it.
+func TestOwnersKnowWithinSeconds(t *testing.T) {
+	holds, lacks := 0, 0
+	for seed := range uint64(4) {
+		r := newRemapped(t, func(c *Config) { c.Seed = seed })
+		there := r.at(largest)
+		r.PowerCut(largest)
+		_ = r.Run(r.elapsed + 16*time.Second) // it takes 10 s to see that nothing comes any more
+		held := make(map[grid.JobID]bool)
+		for _, id := range there {
+			st := r.state(id)
+			if st.Site != largest {
+				t.Errorf("seed %d: %s was awarded while its lease lasts", seed, id)
+			}
+			switch held[id] = strings.Contains(st.PromiseNote, "another one holds a place"); {
+			case held[id]:
+				holds++
+			case st.PromiseNote != "":
+				lacks++
+			}
+		}
+		_ = r.Run(r.elapsed + 50*time.Second)
+		for _, id := range there {
+			if has := r.state(id).Site != largest; has != held[id] {
+				t.Errorf("seed %d: a place for %s is held: %t, and it has left: %t",
+					seed, id, held[id], has)
+			}
+		}
+	}
+	if holds < 10 || lacks < 2 {
+		t.Errorf("%d had another place, %d had none: too few", holds, lacks)
 	}
 }
 

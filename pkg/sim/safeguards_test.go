@@ -68,6 +68,11 @@ func safeguards() []safeguard {
 			(*trial).givenWrongResults, flawWrong,
 		},
 		{
+			"a lease that is over before a task leaves for the controller",
+			submitters(func(b *broker.Config) { b.NoLeaseWait = true }),
+			(*trial).cutOffWithAPromise, flawOverlap,
+		},
+		{
 			"submitter's bound", submitters(func(b *broker.Config) { b.NoBounds = true }),
 			(*trial).liedTo, flawUnended,
 		},
@@ -174,6 +179,22 @@ func (x *trial) liedTo() time.Duration {
 	x.Lie("s4", lieHold)
 	x.submit(toldJob())
 	return toldLimit*11/10 + time.Minute
+}
+
+// cutOffWithAPromise cuts a site off that runs a task at a fixed start by a long lease, so that the
+// controller takes it for failed.
+func (x *trial) cutOffWithAPromise() time.Duration {
+	x.appoint("s1")
+	_ = x.Run(time.Second)
+	job := elsewhere(time.Minute)
+	job.Spec.Unattended = grid.UnattendedFinish
+	job.Spec.Window.At = x.Clock("s0").Add(2 * time.Minute)
+	id := x.submit(job)
+	_ = x.Run(10 * time.Second)
+	cut := x.victim(id)
+	x.Isolate(cut)
+	x.At(4*time.Minute, func() { x.Rejoin(cut) })
+	return 4 * time.Minute
 }
 
 // givenWrongResults runs tasks twice that are to agree, with a site among the nearest whose results

@@ -28,10 +28,17 @@ type books struct {
 	number     uint64 // of the last message, over the site's runs
 	// told holds all that the last messages have said; a whole one comes next if it is nil.
 	told    map[grid.AttemptID]span
-	total   grid.Resources // that was told with it
-	awaits  bool           // the answer to the last message
-	changed bool           // since it was sent
-	pause   time.Duration  // before it is repeated
+	said    standing      // that was told with it
+	awaits  bool          // the answer to the last message
+	changed bool          // since it was sent
+	pause   time.Duration // before it is repeated
+}
+
+// standing has the capacity of a site, and its price.
+type standing struct {
+	capacity, works grid.Resources
+	priced          bool
+	price           float64
 }
 
 // span lasts from the begin of a promise to its end. One that moves is told anew.
@@ -103,17 +110,50 @@ func (m *Machine) sendBookings() {
 	}
 	msg := protocol.Bookings{
 		Term: b.controller.Term, Number: b.number + 1, Whole: whole,
-		Capacity: m.capability.Total, Works: m.capability.Total,
+		Capacity: m.promisedOf(m.capability.Total), Works: m.capability.Total, Priced: m.cfg.Priced,
 	}
+	if m.cfg.Priced {
+		msg.Price = m.cfg.Price
+	}
+	now := standing{msg.Capacity, msg.Works, msg.Priced, msg.Price}
 	m.addGone(&msg)
 	m.addHeld(&msg)
 	b.changed = msg.More
-	if !whole && len(msg.Held)+len(msg.Gone) == 0 && b.total == msg.Capacity {
+	if !whole && len(msg.Held)+len(msg.Gone) == 0 && b.said == now {
 		return
 	}
-	b.number, b.total, b.awaits = msg.Number, msg.Capacity, true
+	b.number, b.said, b.awaits = msg.Number, now, true
 	m.out.Send(b.controller.Site, msg)
 	m.out.SetTimer(timerBookings, "", m.now.Add(b.pause))
+}
+
+// promisedOf is the capacity that a site needs to keep all its promises, at least all that it has:
+// if that is more, a part of the site has failed, as far as the controller is concerned. Its owner
+// may have lowered its ceilings, or the machine have lost cores.
+func (m *Machine) promisedOf(has grid.Resources) grid.Resources {
+	type change struct {
+		at          time.Time
+		cpus, bytes int64
+	}
+	var changes []change
+	for _, a := range m.roster.order {
+		if c, promised := m.promised(a); promised && !c.Overran && !c.Suspended {
+			changes = append(changes,
+				change{c.Start, c.Give.MilliCPUs, c.Give.MemoryBytes},
+				change{c.End, -c.Give.MilliCPUs, -c.Give.MemoryBytes})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { // what ends gives its place to what begins
+		return a.at.Compare(b.at)
+	})
+	var cpus, bytes int64
+	for i, c := range changes {
+		cpus, bytes = cpus+c.cpus, bytes+c.bytes
+		if i+1 == len(changes) || changes[i+1].at.After(c.at) {
+			has.MilliCPUs, has.MemoryBytes = max(has.MilliCPUs, cpus), max(has.MemoryBytes, bytes)
+		}
+	}
+	return has
 }
 
 // addHeld adds the promises that the controller does not know, or knows otherwise.

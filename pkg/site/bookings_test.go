@@ -105,3 +105,50 @@ func TestAllIsSaidAgain(t *testing.T) {
 		t.Errorf("told %d times without a controller", n)
 	}
 }
+
+// A site whose owner gives less than is promised says what its promises need, and what it has; what
+// was promised for different times fits. Its submitters may move a reservation that has not begun:
+// it is ended in no time, and the site has enough again.
+func TestASiteThatHasLessThanItHasPromisedSaysSo(t *testing.T) {
+	r := newRig(t)
+	hour := reserving(10 * time.Minute)
+	id := r.promised(job1, alice, hour, at(time.Minute), cores(2))
+	r.promised(job2, bob, hour, at(time.Minute), cores(2))
+	r.promised(job3, bob, hour, at(20*time.Minute), cores(2))
+	r.step(step.Controller{Site: adc, Term: 2})
+	first, _ := r.bookings()
+	if first.Works != first.Capacity || len(first.Held) != 3 {
+		t.Fatalf("all fits: told %+v", first)
+	}
+	r.booked(first.Number, false)
+	less := fourCores()
+	less.Total.MilliCPUs = 3000
+	r.step(step.CapacityChanged{Capability: less})
+	short, _ := r.bookings()
+	if short.Works != less.Total || short.Capacity.MilliCPUs != 4000 ||
+		short.Capacity.MemoryBytes != less.Total.MemoryBytes || len(short.Held) != 0 {
+		t.Fatalf("told %+v", short)
+	}
+	r.booked(short.Number, false)
+	r.receive(alice, protocol.Move{Attempt: id})
+	if m := one[protocol.Movable](r, alice); m.Begun || m.Next != 0 || m.Reason != grid.ReasonNone {
+		t.Errorf("answered %+v", m)
+	}
+	r.receive(alice, protocol.Move{Attempt: id, Stop: true})
+	if e := one[protocol.Exited](r, alice); e.Attempt != id || e.Exit.Cause != grid.CauseStopped {
+		t.Errorf("ended %+v", e)
+	}
+	again, _ := r.bookings()
+	if again.Works != less.Total || again.Capacity != less.Total ||
+		!slices.Equal(again.Gone, []grid.AttemptID{id}) {
+		t.Errorf("told %+v", again)
+	}
+	r.booked(again.Number, false)
+	r.step(step.TermsChanged{
+		Patience: r.m.cfg.OwnerPatience, Ahead: r.m.cfg.Planning.Ahead,
+		Longest: r.m.cfg.Planning.Longest, Priced: true, Price: 2,
+	})
+	if priced, told := r.bookings(); !told || !priced.Priced || priced.Price != 2 {
+		t.Errorf("told %+v", priced)
+	}
+}

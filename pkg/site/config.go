@@ -167,7 +167,7 @@ func (p Planning) validate() error {
 }
 
 // maxPrice bounds what an owner may ask for an hour of a core.
-const maxPrice = 1e9
+const maxPrice = protocol.MaxPrice
 
 // Limits that are not configured.
 const (

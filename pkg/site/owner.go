@@ -177,6 +177,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 	m.cfg = cfg
 	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
 	m.rearmMoves()
+	m.bookingsChanged()
 	if m.owner.needs() != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}

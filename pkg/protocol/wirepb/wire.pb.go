@@ -6023,6 +6023,8 @@ type Bookings struct {
 	Works         *Resources             `protobuf:"bytes,6,opt,name=works,proto3" json:"works,omitempty"`
 	Held          []*Booking             `protobuf:"bytes,7,rep,name=held,proto3" json:"held,omitempty"`
 	Gone          []*Attempt             `protobuf:"bytes,8,rep,name=gone,proto3" json:"gone,omitempty"`
+	Priced        bool                   `protobuf:"varint,9,opt,name=priced,proto3" json:"priced,omitempty"`
+	Price         float64                `protobuf:"fixed64,10,opt,name=price,proto3" json:"price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6111,6 +6113,20 @@ func (x *Bookings) GetGone() []*Attempt {
 		return x.Gone
 	}
 	return nil
+}
+
+func (x *Bookings) GetPriced() bool {
+	if x != nil {
+		return x.Priced
+	}
+	return false
+}
+
+func (x *Bookings) GetPrice() float64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
 }
 
 type Booking struct {
@@ -6280,6 +6296,7 @@ type Remap struct {
 	Site          string                 `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
 	BeforeNs      int64                  `protobuf:"varint,4,opt,name=before_ns,json=beforeNs,proto3" json:"before_ns,omitempty"`
 	Moves         []*RemapMove           `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves,omitempty"`
+	Partly        bool                   `protobuf:"varint,6,opt,name=partly,proto3" json:"partly,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6347,6 +6364,13 @@ func (x *Remap) GetMoves() []*RemapMove {
 		return x.Moves
 	}
 	return nil
+}
+
+func (x *Remap) GetPartly() bool {
+	if x != nil {
+		return x.Partly
+	}
+	return false
 }
 
 type RemapMove struct {
@@ -6963,7 +6987,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04Kept\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x18\n" +
-	"\aproblem\x18\x03 \x01(\tR\aproblem\"\x96\x02\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\"\xc4\x02\n" +
 	"\bBookings\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
@@ -6972,7 +6996,10 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bcapacity\x18\x05 \x01(\v2\x16.mrs.wire.v1.ResourcesR\bcapacity\x12,\n" +
 	"\x05works\x18\x06 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x05works\x12(\n" +
 	"\x04held\x18\a \x03(\v2\x14.mrs.wire.v1.BookingR\x04held\x12(\n" +
-	"\x04gone\x18\b \x03(\v2\x14.mrs.wire.v1.AttemptR\x04gone\"\x9b\x02\n" +
+	"\x04gone\x18\b \x03(\v2\x14.mrs.wire.v1.AttemptR\x04gone\x12\x16\n" +
+	"\x06priced\x18\t \x01(\bR\x06priced\x12\x14\n" +
+	"\x05price\x18\n" +
+	" \x01(\x01R\x05price\"\x9b\x02\n" +
 	"\aBooking\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x1c\n" +
 	"\tsubmitter\x18\x02 \x01(\tR\tsubmitter\x12 \n" +
@@ -6987,13 +7014,14 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06Booked\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05again\x18\x03 \x01(\bR\x05again\"\x92\x01\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\xaa\x01\n" +
 	"\x05Remap\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04site\x18\x03 \x01(\tR\x04site\x12\x1b\n" +
 	"\tbefore_ns\x18\x04 \x01(\x03R\bbeforeNs\x12,\n" +
-	"\x05moves\x18\x05 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\x05moves\"C\n" +
+	"\x05moves\x18\x05 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\x05moves\x12\x16\n" +
+	"\x06partly\x18\x06 \x01(\bR\x06partly\"C\n" +
 	"\tRemapMove\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x0e\n" +

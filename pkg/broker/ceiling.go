@@ -21,7 +21,7 @@ func (f *foreign) under(cfg *Config, now time.Time, lease time.Duration) time.Du
 	if !f.ordered.Foreign() || cfg.NoCeiling {
 		return lease
 	}
-	left := f.ceiling.Sub(now)
+	left := max(f.ceiling.Sub(now), 0) // without one it is more than a time span can be
 	if lease = min(lease, left-cfg.margin(left)); lease < grid.FreezeGrace {
 		return 0
 	}

@@ -32,7 +32,8 @@ func (a *Agent) NeighbourNames() map[grid.SiteID]grid.DomainID {
 // mostKnown bounds the names that are kept for people.
 const mostKnown = 4 * protocol.MaxNeighbours
 
-// way is the gateway by which a neighbour is reached; empty: the site is none, or cannot be reached.
+// way is the gateway by which a neighbour is reached; empty: the site is none, or cannot be
+// reached.
 func (n *neighbours) way(to grid.SiteID) grid.SiteID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,7 +59,7 @@ func (g *gateway) tellMembers() {
 	}
 }
 
-// meet tells a member that comes of the neighbours, if there are any.
+// meet tells a new member of the neighbours, if there are any.
 func (g *gateway) meet(site grid.SiteID) {
 	if g.running() == nil {
 		return
@@ -79,7 +80,9 @@ func (g *gateway) news() (protocol.Neighbours, error) {
 			m.All = append(m.All, protocol.Neighbour{Domain: domain, Name: name})
 		}
 	}
-	slices.SortFunc(m.All, func(a, b protocol.Neighbour) int { return cmp.Compare(a.Domain, b.Domain) })
+	slices.SortFunc(m.All, func(a, b protocol.Neighbour) int {
+		return cmp.Compare(a.Domain, b.Domain)
+	})
 	m.All = m.All[:min(len(m.All), protocol.MaxNeighbours)]
 	var err error
 	m.Signature, err = g.a.members.Sign(m.SignedBytes())

@@ -19,6 +19,14 @@ const controlledWithin = 5 * time.Second
 // newDomain starts sites of a domain whose key the first one holds, and waits for its controller.
 func newDomain(t *testing.T, settings ...string) *mesh {
 	t.Helper()
+	m := foundDomain(t, settings...)
+	m.awaitController(t, m.sites...)
+	return m
+}
+
+// foundDomain is newDomain without waiting for a controller, as for one of fewer than three sites.
+func foundDomain(t *testing.T, settings ...string) *mesh {
+	t.Helper()
 	m := prepareMesh(t, settings...)
 	first := m.sites[0]
 	registry, err := member.Open(member.Config{
@@ -38,7 +46,6 @@ func newDomain(t *testing.T, settings ...string) *mesh {
 		s.start(t)
 	}
 	m.awaitWhole(t)
-	m.awaitController(t, m.sites...)
 	return m
 }
 

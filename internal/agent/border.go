@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -274,4 +275,13 @@ func (a *Agent) LinksChanged() {
 // core-seconds.
 func (a *Agent) Favours(domain grid.SiteID) (given, taken float64) {
 	return a.border.account(domain)
+}
+
+// newBorder makes a border's machine as the header of its journal says, for a replay.
+func newBorder(config []byte) (step.Machine, error) {
+	var c border.Config
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil, fmt.Errorf("configuration of the border: %w", err)
+	}
+	return border.New(c)
 }

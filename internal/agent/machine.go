@@ -121,6 +121,8 @@ func NewMachine(h store.Header) (step.Machine, error) {
 		return broker.New(c), nil
 	case strings.HasPrefix(h.Machine, controlPrefix):
 		return newController(h.Config)
+	case h.Machine == borderName:
+		return newBorder(h.Config)
 	default:
 		return nil, fmt.Errorf("there is no machine %q", h.Machine)
 	}

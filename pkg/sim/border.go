@@ -293,7 +293,7 @@ func (h *host) bringOver(
 // Links shows the links of a gateway; none while it is down.
 func (w *World) Links(gateway grid.SiteID) []border.LinkState {
 	if g := w.hosts[gateway].border; g != nil {
-		return g.Machine.Links()
+		return g.Links()
 	}
 	return nil
 }

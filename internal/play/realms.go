@@ -1,6 +1,7 @@
 package play
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/scenario"
@@ -53,4 +54,18 @@ func (p *simulation) tear() {
 			p.w.At(k.Cut+k.For, func() { p.w.MendBorder(k.A, k.B) })
 		}
 	}
+}
+
+// favours says what each domain has used at the others, by their receipts.
+func (p *simulation) favours() []string {
+	var lines []string
+	for _, r := range realms(p.s) {
+		for _, l := range p.w.Links(r.Members[0]) {
+			if l.Given > 0 {
+				lines = append(lines, fmt.Sprintf("domain %s has used %.0f core-seconds at %s",
+					l.Link.Name, l.Given, r.Name))
+			}
+		}
+	}
+	return lines
 }

@@ -261,6 +261,7 @@ func (p *simulation) outcome() scenario.Outcome {
 			o.Heard[site.Name] = trace.Heard[grid.SiteID(site.Name)]
 		}
 	}
+	o.Favours = p.favours()
 	for _, j := range p.jobs {
 		o.Jobs = append(o.Jobs, p.jobOutcome(j))
 	}

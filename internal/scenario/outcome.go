@@ -24,6 +24,7 @@ type Outcome struct {
 	Faults   map[string]int64 // by site: the highest fault index at any submitter
 	Messages int              // sent, a broadcast once for each receiver; 0 = was not counted
 	Flaws    []string         // what the simulation's oracle found
+	Favours  []string         // what domains have given to each other, a line each
 	Hash     uint64           // of all inputs and effects; 0 = the driver has none
 }
 
@@ -233,6 +234,9 @@ func (o Outcome) Summary() string {
 	fmt.Fprintf(&b, "messages %d\n", o.Messages)
 	b.WriteString(events("sites", o.Sites))
 	b.WriteString(events("brokers", o.Brokers))
+	for _, line := range o.Favours {
+		b.WriteString(line + "\n")
+	}
 	if o.Hash != 0 {
 		fmt.Fprintf(&b, "hash %016x\n", o.Hash)
 	}

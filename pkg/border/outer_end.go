@@ -43,9 +43,7 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 		e := m.errands.get(id, "")
 		switch {
 		case e == nil || e.domain != domain:
-			if _, ended := m.receipts[id]; !ended {
-				below = append(below, above(id))
-			}
+			below = append(below, above(id)) // also one that is receipted: its order came late
 			continue
 		case e.exit != nil:
 			continue

@@ -14,7 +14,8 @@ import (
 // grid.ErrInvalid. Nothing of the result refers to raw.
 func Decode(raw []byte) (Message, error) {
 	if len(raw) > MaxMessageBytes {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(raw), MaxMessageBytes)
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d",
+			ErrTooLarge, len(raw), MaxMessageBytes)
 	}
 	var wire wirepb.Wire
 	if err := proto.Unmarshal(raw, &wire); err != nil {

@@ -289,3 +289,11 @@ func (h *host) bringOver(
 		done("")
 	})
 }
+
+// Links shows the links of a gateway; none while it is down.
+func (w *World) Links(gateway grid.SiteID) []border.LinkState {
+	if g := w.hosts[gateway].border; g != nil {
+		return g.Links()
+	}
+	return nil
+}

@@ -339,6 +339,12 @@ func (o *Oracle) leftOver(w *World) []Finding {
 				add(h, "data is kept for %s", owner)
 			}
 		}
+		if h.border != nil {
+			there, here := h.border.Orders()
+			for _, order := range slices.Concat(there, here) {
+				add(h, "an order over a border: %+v", order)
+			}
+		}
 		for _, t := range sortedTimers(h.timers) {
 			if o.isAbout(t.key.ID) && t.key.Name != "forget" {
 				add(h, "timer %s of %s is set", t.key.Name, t.key.ID)

@@ -74,7 +74,7 @@ func TestAGatewayIsKilledWhileTasksRunNextDoor(t *testing.T) {
 			home := foundDomain(t, submitOnly, oneCore)
 			next := foundDomain(t, submitOnly, twoCores)
 			home.linkWith(t, next)
-			id := home.begin(t, []string{"--count", "6"}, "sleep", "6s")
+			id := home.begin(t, []string{"--count", "6"}, "ticks=60")
 			eventually(t, patience, "a task runs next door", func() bool {
 				return home.abroad(t, id, view.PhaseRunning) > 0
 			})
@@ -103,7 +103,7 @@ func TestReceiptsOfBothDomainsAgree(t *testing.T) {
 	t.Parallel()
 	home, next := foundDomain(t, submitOnly, submitOnly), foundDomain(t, submitOnly, oneCore)
 	home.linkWith(t, next)
-	id := home.begin(t, []string{"--count", "3"}, "sleep", "1s")
+	id := home.begin(t, []string{"--count", "3"}, "ticks=10")
 	eventually(t, 2*patience, "all are done", func() bool { return home.allDone(t, id) })
 	if n := home.abroad(t, id, view.PhaseDone); n != len(home.tasks(t, id)) {
 		t.Errorf("%d were done next door", n)

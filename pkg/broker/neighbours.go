@@ -22,6 +22,14 @@ func (p *peers) abroad() []grid.SiteID {
 	})
 }
 
+// mayHelp reports whether a neighbour offers to run tasks of a job, or may do so later.
+func (p *peers) mayHelp(j *job) bool {
+	return slices.ContainsFunc(p.near, func(id grid.SiteID) bool {
+		answer, known := j.answers[id]
+		return known && !answer.neverFits()
+	})
+}
+
 // atHomeFirst puts offers of members before those of neighbours.
 func atHomeFirst[T any](p *peers, all []T, site func(T) grid.SiteID) {
 	if len(p.near) > 0 {

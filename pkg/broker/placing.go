@@ -51,14 +51,14 @@ func (m *Machine) follow(j *job, v verdict) {
 }
 
 // closeAbroad awards what neighbours offer. For the rest the verdict on the round over the members,
-// which was before, holds.
+// which was before, holds: but a job that no member can ever run waits if a neighbour may, later.
 func closeAbroad(m *Machine, j *job, r *round) {
 	m.place(j, occasion{why: lateOffer})
 	if len(j.waiting) == 0 || j.stage != nil {
 		return
 	}
 	v := verdict{do: verdictWait, last: r, everybody: r.asked}
-	if r.refusing && len(m.peers.standing(j)) == 0 {
+	if r.refusing && !m.peers.mayHelp(j) {
 		v.do = verdictRefuse
 	}
 	m.follow(j, v)

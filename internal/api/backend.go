@@ -154,6 +154,8 @@ type joining interface {
 type links interface {
 	// Links lists the linked domains, and the open invitations.
 	Links(ctx context.Context) (view.Links, error)
+	// Neighbours lists the linked domains that this agent's jobs may run in, by name.
+	Neighbours(ctx context.Context) ([]view.NeighbourRow, error)
 	// InviteDomain makes an invitation that is good once and for so long; with a name only for a
 	// domain of that name.
 	InviteDomain(

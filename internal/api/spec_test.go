@@ -46,7 +46,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"MemberRow":  view.MemberRow{},
 		"LinkPolicy": view.LinkPolicy{}, "PolicyChange": view.PolicyChange{},
 		"LinkRow": view.LinkRow{}, "LinkInvite": view.LinkInvite{}, "EndedLink": view.EndedLink{},
-		"Links": view.Links{}, "LinkInvitation": view.LinkInvitation{},
+		"Links": view.Links{}, "NeighbourRow": view.NeighbourRow{}, "LinkInvitation": view.LinkInvitation{},
 		"Members": view.Members{}, "CheckResult": view.CheckResult{},
 		"Event": view.Event{}, "MachineView": view.MachineView{}, "Standing": view.Standing{},
 		"OwnerView": view.OwnerView{}, "Wall": view.Wall{},

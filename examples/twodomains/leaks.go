@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
+
+// secret is something of the inside of a domain that the other one must not know.
+type secret struct {
+	what string // for people
+	form []byte // as it would stand in a file or an answer
+}
+
+// leak is a secret that was found where it must not be.
+type leak struct{ what, where string }
+
+func (l leak) String() string { return l.what + " in " + l.where }
+
+// inside is what only a domain itself may know: what its sites are called, and the IDs and the
+// addresses of all but its gateway, which the other domain's gateway dials.
+func inside(ctx context.Context, m *localmesh.Mesh) ([]secret, error) {
+	var all []secret
+	for _, a := range m.Agents {
+		all = append(all, secret{"the name of " + a.Name, []byte(a.Name)})
+		if a == m.Submitter() {
+			continue
+		}
+		all = append(all, formsOfID(a.Name, a.ID)...)
+		if !a.Running() {
+			continue // nobody has its address any more
+		}
+		status, err := a.API.Status(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("ask %s for its addresses: %w", a.Name, err)
+		}
+		for _, addr := range status.Addresses {
+			all = append(all, formsOf(a.Name, addr)...)
+		}
+	}
+	return all, nil
+}
+
+// formsOfID are the forms of a site's ID: as text, and the public key that it is, as it stands in
+// messages.
+func formsOfID(name string, id grid.SiteID) []secret {
+	const (
+		digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz" // base58
+		key    = 32                                                         // bytes, at the end
+	)
+	what, number := "the ID of "+name, new(big.Int)
+	for _, r := range string(id) {
+		number.Mul(number, big.NewInt(int64(len(digits))))
+		number.Add(number, big.NewInt(int64(strings.IndexRune(digits, r))))
+	}
+	coded := number.Bytes()
+	return []secret{{what, []byte(id)}, {what, coded[max(len(coded)-key, 0):]}}
+}
+
+// formsOf are the forms of an address such as /ip4/127.0.0.1/tcp/4801/p2p/ID: as text, and in
+// messages.
+func formsOf(name, addr string) []secret {
+	what := "an address of " + name
+	addr, _, _ = strings.Cut(addr, "/p2p/")
+	forms := []secret{{what, []byte(addr)}}
+	parts := strings.Split(addr, "/")
+	const ip, port, want = 2, 4, 5 // of "", "ip4", IP, "tcp", PORT
+	if len(parts) != want || parts[1] != "ip4" || parts[3] != "tcp" {
+		return forms
+	}
+	host, err := netip.ParseAddr(parts[ip])
+	number, wrong := strconv.ParseUint(parts[port], 10, 16)
+	if err != nil || wrong != nil || !host.Is4() {
+		return forms
+	}
+	const ip4, tcp = 4, 6 // the codes of multiaddr
+	coded := append(append([]byte{ip4}, host.AsSlice()...), tcp)
+	coded = binary.BigEndian.AppendUint16(coded, uint16(number))
+	return append(forms, secret{what, coded}, secret{what, []byte(host.String() + ":" + parts[port])})
+}
+
+// find lists what of some secrets stands in a text.
+func find(secrets []secret, text []byte, where string) []leak {
+	var found []leak
+	for _, s := range secrets {
+		if bytes.Contains(text, s.form) {
+			found = append(found, leak{s.what, where})
+		}
+	}
+	return found
+}
+
+// findKept looks for secrets in all that an agent has kept: its state directory, with journals,
+// facts and data, in the names of the files there too, and its log.
+func findKept(secrets []secret, paths ...string) ([]leak, error) {
+	var found []leak
+	for _, root := range paths {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			found = append(found, find(secrets, []byte(entry.Name()), "the name of "+path)...)
+			if !entry.Type().IsRegular() {
+				return nil
+			}
+			text, err := os.ReadFile(path) //nolint:gosec // G304, G122: in a directory of our own
+			if err != nil {
+				return err
+			}
+			found = append(found, find(secrets, text, path)...)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for what leaked: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// answers are what the API of an agent says to its users.
+func answers(ctx context.Context, a *localmesh.Agent) ([]byte, error) {
+	var all []any
+	var wrong []error
+	add := func(v any, err error) { all, wrong = append(all, v), append(wrong, err) }
+	jobs, err := a.API.Jobs(ctx, view.JobQuery{Limit: view.NeighbourJobs})
+	add(jobs, err)
+	for _, job := range jobs {
+		detail, err := a.API.Job(ctx, job.ID)
+		add(detail, err)
+		list, err := a.API.AllTasks(ctx, job.ID)
+		add(list, err)
+		offers, err := a.API.Offers(ctx, job.ID)
+		add(offers, err)
+	}
+	status, err := a.API.Status(ctx)
+	add(status, err)
+	sites, err := a.API.Sites(ctx)
+	add(sites, err)
+	members, err := a.API.Members(ctx)
+	add(members, err)
+	links, err := a.API.Links(ctx)
+	add(links, err)
+	near, err := a.API.Neighbours(ctx)
+	add(near, err)
+	held, err := a.API.Reservations(ctx)
+	add(held, err)
+	events, err := eventsOf(ctx, a)
+	add(events, err)
+	if err := errors.Join(wrong...); err != nil {
+		return nil, fmt.Errorf("ask %s for all that it shows: %w", a.Name, err)
+	}
+	return json.Marshal(all)
+}
+
+// quiet is how long no event comes before those that there were are taken for read.
+const quiet = time.Second
+
+// eventsOf are the events that an agent keeps, until none has come for a while.
+func eventsOf(ctx context.Context, a *localmesh.Agent) (events []view.Event, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	idle := time.AfterFunc(quiet, cancel)
+	defer idle.Stop()
+	err = a.API.Events(ctx, 0, limit, func(e view.Event) error {
+		idle.Reset(quiet)
+		events = append(events, e)
+		return nil
+	})
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return events, err
+}
+
+// look is one domain's secrets, and what the agents of the other one have said to their users.
+type look struct {
+	secrets []secret
+	by      *localmesh.Mesh
+	said    map[*localmesh.Agent][]byte
+}
+
+// shown asks all agents for all that they show, while they run.
+func (s *story) shown(ctx context.Context) ([]look, error) {
+	s.out.Progress("asking all agents for all that they show")
+	var looks []look
+	for _, pair := range [][2]*localmesh.Mesh{{s.campus, s.lab}, {s.lab, s.campus}} {
+		secrets, err := inside(ctx, pair[0])
+		if err != nil {
+			return nil, err
+		}
+		l := look{secrets: secrets, by: pair[1], said: make(map[*localmesh.Agent][]byte)}
+		for _, a := range l.by.Agents {
+			if !a.Running() {
+				continue // it was killed
+			}
+			if l.said[a], err = answers(ctx, a); err != nil {
+				return nil, err
+			}
+		}
+		looks = append(looks, l)
+	}
+	return looks, nil
+}
+
+// leaks are the secrets that were found, in what was said and in what was kept.
+func (l look) leaks() ([]leak, error) {
+	var found []leak
+	for _, a := range l.by.Agents {
+		found = append(found, find(l.secrets, l.said[a], "what "+a.Name+" answers")...)
+		kept, err := findKept(l.secrets, a.Config.StateDir, a.Config.StateDir+".log")
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, kept...)
+	}
+	return found, nil
+}

@@ -15,7 +15,7 @@ type around struct {
 	mu         sync.Mutex
 	peers      map[grid.SiteID]step.PeerSeen          // guarded by mu
 	links      map[grid.SiteID]step.BandwidthMeasured // guarded by mu
-	neighbours map[grid.SiteID]step.PeerSeen          // guarded by mu; domains, which are no members
+	neighbours map[grid.SiteID]step.PeerSeen          // guarded by mu; linked domains
 	bans       *step.BansChanged                      // guarded by mu
 	space      *step.SpaceChanged                     // guarded by mu
 	controller *step.Controller                       // guarded by mu

@@ -142,8 +142,8 @@ func (g *gateway) offer(in step.Input) error {
 	return nil
 }
 
-// seen takes it that the gateway of a linked domain is connected. For one domain seen and gone never
-// overlap.
+// seen takes it that the gateway of a linked domain is connected. For one domain seen and gone
+// never overlap.
 func (g *gateway) seen(domain grid.SiteID, name grid.DomainID) {
 	g.mu.Lock()
 	g.here[domain] = name
@@ -198,7 +198,8 @@ func termsOf(link member.Link) (step.Link, error) {
 	p := link.Policy
 	term := step.Link{
 		Domain: domain, Name: link.Name, Key: link.Side.Key, Closed: p.Closed,
-		Give: uint32(p.Give), Take: uint32(p.Take), Tasks: uint32(p.Tasks), //nolint:gosec // validated
+		//nolint:gosec // validated when it was read: at most 4096
+		Give: uint32(p.Give), Take: uint32(p.Take), Tasks: uint32(p.Tasks),
 	}
 	for _, name := range p.Kinds {
 		for _, kind := range []grid.WorkKind{grid.KindWasm, grid.KindCommand} {

@@ -50,7 +50,9 @@
 //	logs.go      what attempts print, read here, elsewhere and for others
 //	open_*.go    how this system opens a plain file and nothing else
 //	check.go     probes for other sites that ask whether their offers arrive
-//	border.go    what comes from linked domains, and what is decided about them
+//	border.go    the gateway's machine, and what is decided about links
+//	border_work.go   ... what it wants carried out
+//	neighbours.go    what members know of neighbours, and say to them by way of the gateway
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings

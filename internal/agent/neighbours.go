@@ -35,7 +35,8 @@ func (a *Agent) Reaches(domain grid.SiteID) bool { return a.neighbours.way(domai
 // mostKnown bounds the names that are kept for people.
 const mostKnown = 4 * protocol.MaxNeighbours
 
-// way is the gateway by which a neighbour is reached; empty: the site is none, or cannot be reached.
+// way is the gateway by which a neighbour is reached; empty: the site is none, or cannot be
+// reached.
 func (n *neighbours) way(to grid.SiteID) grid.SiteID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,7 +62,7 @@ func (g *gateway) tellMembers() {
 	}
 }
 
-// meet tells a member that comes of the neighbours, if there are any.
+// meet tells a new member of the neighbours, if there are any.
 func (g *gateway) meet(site grid.SiteID) {
 	if g.running() == nil {
 		return
@@ -82,7 +83,9 @@ func (g *gateway) news() (protocol.Neighbours, error) {
 			m.All = append(m.All, protocol.Neighbour{Domain: domain, Name: name})
 		}
 	}
-	slices.SortFunc(m.All, func(a, b protocol.Neighbour) int { return cmp.Compare(a.Domain, b.Domain) })
+	slices.SortFunc(m.All, func(a, b protocol.Neighbour) int {
+		return cmp.Compare(a.Domain, b.Domain)
+	})
 	m.All = m.All[:min(len(m.All), protocol.MaxNeighbours)]
 	var err error
 	m.Signature, err = g.a.members.Sign(m.SignedBytes())

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// near is what a gateway says, signed by a domain's key.
+// near makes the message of a gateway, signed by a domain's key.
 func near(
 	t *testing.T, by p2p.Identity, gateway grid.SiteID, made int64, names ...grid.DomainID,
 ) protocol.Neighbours {
@@ -76,8 +76,10 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	c.neighbours.lost(c.Agent, "gate")
 	c.received("gate", near(t, domain, "gate", 7, "campus"))
 	want := []step.Input{
-		comesAs("campus"), comesAs("physics"), step.PeerGone{Site: stands("campus")},
-		step.PeerGone{Site: stands("physics")}, comesAs("campus"),
+		comesAs("campus"), comesAs("physics"),
+		step.PeerGone{Site: stands("campus")},
+		step.PeerGone{Site: stands("physics")},
+		comesAs("campus"),
 	}
 	if diff := cmp.Diff(want, c.heardOfPeers()); diff != "" {
 		t.Errorf("the broker hears (-want +got):\n%s", diff)

@@ -116,8 +116,8 @@ func declaredRooms() map[string]room {
 			imports: "grid protocol step site broker sim audit scenario store", tests: "*",
 		},
 		"internal/agent": {
-			imports: "grid avail protocol plan step site broker standby domain yield lrm member " +
-				"owner p2p data store obs hostinfo history view durable", tests: "*",
+			imports: "grid avail protocol plan step site broker standby domain border yield lrm " +
+				"member owner p2p data store obs hostinfo history view durable", tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +

@@ -226,7 +226,7 @@ func TestWhatIsSaidAtTheBorderIsBounded(t *testing.T) {
 	if _, err := s.Write(nonsense); err != nil {
 		t.Fatal(err)
 	}
-	frame, err := protocol.AppendFrame(nil, protocol.Cancel{Job: jobID(1)})
+	frame, err := protocol.AppendFrame(nil, fence())
 	if err == nil {
 		_, err = s.Write(frame)
 	}
@@ -253,7 +253,7 @@ func TestWhatIsSaidAtTheBorderIsBounded(t *testing.T) {
 func TestAFloodAtTheBorderIsPaced(t *testing.T) {
 	i := newImpostor(t, nil)
 	s := i.through()
-	frame, err := protocol.AppendFrame(nil, protocol.Cancel{Job: jobID(1)})
+	frame, err := protocol.AppendFrame(nil, fence())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestAFloodAtTheBorderIsPaced(t *testing.T) {
 		written <- err
 	}()
 	eventually(t, "all are read", func() bool {
-		return i.north.Count(CountIn, "Cancel") == more
+		return i.north.Count(CountIn, "BorderFence") == more
 	})
 	// What is above the burst takes its time at the rate; timers are exact to some part of it.
 	if took, least := time.Since(began), time.Second; took < least {

@@ -157,12 +157,33 @@ func met(t *testing.T, north, south *capital) {
 	})
 }
 
+// fence is a message that a gateway may say to another.
+func fence() protocol.Message {
+	return protocol.BorderFence{Below: []grid.AttemptID{
+		{Task: grid.TaskID{Job: jobID(1)}, Token: 2},
+	}}
+}
+
+// What is said to members is not heard from a neighbour.
+func TestWhatIsForMembersCrossesNoBorder(t *testing.T) {
+	north, south := linked(t)
+	for _, m := range []protocol.Message{protocol.Cancel{Job: jobID(1)}, fence()} {
+		if err := north.SendBorder(south.site(t), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the other message crosses", func() bool { return len(south.said()) == 1 })
+	if got := south.Count(wire.CountInvalid, wire.CauseFormat); got != 1 {
+		t.Errorf("%d are counted as invalid, want 1", got)
+	}
+}
+
 // Two domains that are linked by a token carry messages both ways, and neither gateway is a
 // member of the other domain.
 func TestTwoDomainsAreLinked(t *testing.T) {
 	north, south := linked(t)
 	for _, c := range []struct{ from, to *capital }{{north, south}, {south, north}} {
-		if err := c.from.SendBorder(c.to.site(t), protocol.Cancel{Job: jobID(1)}); err != nil {
+		if err := c.from.SendBorder(c.to.site(t), fence()); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the message crosses", func() bool { return len(c.to.said()) == 1 })
@@ -217,7 +238,7 @@ func TestAGatewayIsNoMember(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := south.SendBorder(north.site(t), protocol.Cancel{Job: jobID(2)}); err != nil {
+	if err := south.SendBorder(north.site(t), fence()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "what is for the border comes", func() bool { return len(north.said()) == 1 })
@@ -291,7 +312,7 @@ func TestALinkIsEnded(t *testing.T) {
 	if e := south.links.Ended(); len(e) != 1 || !e[0].ByThem {
 		t.Errorf("ended: %+v", e)
 	}
-	if err := south.SendBorder(north.site(t), protocol.Cancel{Job: jobID(1)}); err == nil {
+	if err := south.SendBorder(north.site(t), fence()); err == nil {
 		t.Error("a message is accepted for a domain that is not linked")
 	}
 	if north.Trades(south.Host().ID()) {

@@ -133,7 +133,7 @@ func (m *Machine) closeRound(j *job) {
 	switch {
 	case m.hopeless(j):
 	case r.abroad:
-		m.closeAbroad(j, r)
+		closeAbroad(m, j, r)
 	case r.awaits:
 		m.herald.announceNow(j)
 	case next.part > 0:

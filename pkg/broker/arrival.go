@@ -35,6 +35,9 @@ func (h *arrival) given(renewal uint64, now time.Time, long bool) {
 	h.granted, h.grantedAt, h.long = max(h.granted, renewal), now, long
 }
 
+// withheld notes that a request was answered with no lease: that none arrives says nothing.
+func (h *arrival) withheld() { h.granted, h.vain = 0, 0 }
+
 // hears takes what a request says is left of the attempt's lease. It reports whether that is
 // news: a request that a later one has overtaken on its way tells nothing.
 func (h *arrival) hears(renewal uint64, left, first time.Duration, in *run) bool {

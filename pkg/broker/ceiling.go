@@ -3,6 +3,7 @@ package broker
 import (
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -15,11 +16,14 @@ type foreign struct {
 }
 
 // under shortens a lease so that it is over before the job's ceiling, margin included; 0: there is
-// no time for one now.
+// no time now for one that could be prolonged.
 func (f *foreign) under(cfg *Config, now time.Time, lease time.Duration) time.Duration {
 	if !f.ordered.Foreign() || cfg.NoCeiling {
 		return lease
 	}
-	left := f.ceiling.Sub(now)
-	return max(min(lease, left-cfg.margin(left)), 0)
+	left := max(f.ceiling.Sub(now), 0) // without one it is more than a time span can be
+	if lease = min(lease, left-cfg.margin(left)); lease < grid.FreezeGrace {
+		return 0
+	}
+	return lease
 }

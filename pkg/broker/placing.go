@@ -52,7 +52,7 @@ func (m *Machine) follow(j *job, v verdict) {
 
 // closeAbroad awards what neighbours offer. For the rest the verdict on the round over the members,
 // which was before, holds.
-func (m *Machine) closeAbroad(j *job, r *round) {
+func closeAbroad(m *Machine, j *job, r *round) {
 	m.place(j, occasion{why: lateOffer})
 	if len(j.waiting) == 0 || j.stage != nil {
 		return

@@ -29,6 +29,7 @@ func (r rights) grant(to grid.SiteID, renewal uint64, attempts []grid.AttemptID,
 		long := d
 		if j, t := r.jobs.current(to, id); t != nil {
 			if long = j.under(&r.cfg, r.now, d); long == 0 {
+				t.withheld()
 				r.putOff(t, id)
 				continue
 			}

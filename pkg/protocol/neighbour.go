@@ -26,14 +26,14 @@ type Neighbour struct {
 // MaxNeighbours bounds the neighbours of a domain.
 const MaxNeighbours = 256
 
-// ByGateway is what a submitter says to a neighbouring domain, or what that domain says to a
+// ByGateway carries a message of a submitter to a neighbouring domain, or of that domain to a
 // submitter, by way of the gateway.
 type ByGateway struct {
 	Domain  grid.SiteID // the neighbour
 	Message Message     // one of those between submitters and sites, or such an OnBehalf
 }
 
-// SignedBytes is what the domain's key signs.
+// SignedBytes is the text that the domain's key signs.
 func (m Neighbours) SignedBytes() []byte {
 	text := []byte("mrs neighbours 1\x00")
 	add := func(part string) {

@@ -20,9 +20,10 @@ func drawByGateway(t *rapid.T) Message {
 }
 
 func drawNeighbours(t *rapid.T) Message {
+	signature := rapid.SliceOfN(rapid.Byte(), SignatureBytes, SignatureBytes)
 	m := Neighbours{
 		Gateway: drawSite(t), MadeMS: rapid.Int64Min(1).Draw(t, "made"),
-		Signature: rapid.SliceOfN(rapid.Byte(), SignatureBytes, SignatureBytes).Draw(t, "signature"),
+		Signature: signature.Draw(t, "signature"),
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "neighbours") {
 		m.All = append(m.All, Neighbour{
@@ -36,7 +37,9 @@ func drawNeighbours(t *rapid.T) Message {
 func TestWhatIsSignedOfNeighbours(t *testing.T) {
 	seen := map[string]Neighbours{}
 	for _, m := range []Neighbours{
-		{Gateway: "ab", MadeMS: 1}, {Gateway: "a", MadeMS: 1}, {Gateway: "ab", MadeMS: 2},
+		{Gateway: "ab", MadeMS: 1},
+		{Gateway: "a", MadeMS: 1},
+		{Gateway: "ab", MadeMS: 2},
 		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c"}}},
 		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"bc", ""}}},
 		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c"}, {"d", "e"}}},

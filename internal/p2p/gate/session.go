@@ -66,7 +66,7 @@ func (d *door) hear(ctx context.Context, s *session) {
 	for d.g.cfg.Pace(ctx, s.stream.Conn().RemotePeer(), in.Size) {
 		message, err := in.Next(protocol.MaxMessageBytes)
 		switch {
-		case err == nil && forMesh(message):
+		case err == nil && !protocol.ForBorder(message):
 			d.g.cfg.Counts.Inc(wire.CountInvalid, wire.CauseFormat)
 		case err == nil:
 			if d.holds(s) {
@@ -84,16 +84,5 @@ func (d *door) hear(ctx context.Context, s *session) {
 				return // where the next message begins is lost
 			}
 		}
-	}
-}
-
-// forMesh reports whether a message is for a mesh of members, to which a linked domain's gateway
-// has nothing to say.
-func forMesh(m protocol.Message) bool {
-	switch m.(type) {
-	case protocol.Hello, protocol.Roster, protocol.JoinRequest, protocol.JoinAnswer:
-		return true
-	default:
-		return false
 	}
 }

@@ -6678,8 +6678,8 @@ func (x *Remapped) GetElsewhere() []*RemapMove {
 	return nil
 }
 
-// Neighbours is signed by the domain's key, over "mrs neighbours 1", a zero byte, and the fields but
-// the signature: texts behind their lengths, numbers and lengths eight bytes each, big endian.
+// Neighbours is signed by the domain's key, over "mrs neighbours 1", a zero byte, and the fields
+// but the signature: texts behind their lengths, numbers and lengths eight bytes each, big endian.
 type Neighbours struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`

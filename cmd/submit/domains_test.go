@@ -8,7 +8,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Whoever asks why sees what each domain has answered, in a line each.
+// submit why shows what each domain has answered, in a line each.
 func TestWhySaysWhatDomainsAnswered(t *testing.T) {
 	b := newBench(t, ends(nil))
 	b.agent.Table.Domains = []string{"own domain: full", "domain campus: .41"}

@@ -21,7 +21,7 @@ func (a *app) listCommand() *cobra.Command {
 		Use: "list", Short: "List this agent's own submissions, newest first",
 		Long: `List the own submissions, the one that was made last first. Jobs that have ended are kept
 for a while (history.keep and history.size of the agent), and are forgotten earlier by submit
-forget. At the site that holds the domain's links, what runs here for a linked domain is listed
+forget. At the site that holds the domain's links, jobs that run here for a linked domain are listed
 too, marked "for domain NAME".`,
 		Args:    exactly(0, "no argument"),
 		Example: "  submit list\n  submit list --since 7d\n  submit list --since 2026-03-01 --limit 0",

@@ -32,8 +32,8 @@ type leak struct{ what, where string }
 
 func (l leak) String() string { return l.what + " in " + l.where }
 
-// inside is what only a domain itself may know: what its sites are called, and the IDs and the
-// addresses of all but its gateway, which the other domain's gateway dials.
+// inside lists the secrets of a domain: the names of its sites, and the IDs and the addresses of all
+// but its gateway, which the other domain's gateway dials.
 func inside(ctx context.Context, m *localmesh.Mesh) ([]secret, error) {
 	var all []secret
 	for _, a := range m.Agents {
@@ -61,7 +61,7 @@ func inside(ctx context.Context, m *localmesh.Mesh) ([]secret, error) {
 func formsOfID(name string, id grid.SiteID) []secret {
 	const (
 		digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz" // base58
-		key    = 32                                                         // bytes, at the end
+		key    = 32                                                           // bytes, at the end
 	)
 	what, number := "the ID of "+name, new(big.Int)
 	for _, r := range string(id) {
@@ -91,7 +91,8 @@ func formsOf(name, addr string) []secret {
 	const ip4, tcp = 4, 6 // the codes of multiaddr
 	coded := append(append([]byte{ip4}, host.AsSlice()...), tcp)
 	coded = binary.BigEndian.AppendUint16(coded, uint16(number))
-	return append(forms, secret{what, coded}, secret{what, []byte(host.String() + ":" + parts[port])})
+	text := []byte(host.String() + ":" + parts[port])
+	return append(forms, secret{what, coded}, secret{what, text})
 }
 
 // find lists what of some secrets stands in a text.
@@ -167,7 +168,7 @@ func answers(ctx context.Context, a *localmesh.Agent) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// quiet is how long no event comes before those that there were are taken for read.
+// quiet is the time without an event after which all that there were are taken for read.
 const quiet = time.Second
 
 // eventsOf are the events that an agent keeps, until none has come for a while.

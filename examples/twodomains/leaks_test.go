@@ -30,7 +30,8 @@ func planted(t *testing.T, name, text, said string) look {
 		t.Fatal(err)
 	}
 	for file, content := range map[string]string{
-		filepath.Join(state, "journal", name): text, filepath.Join(dir, "wrenhollow.log"): "started",
+		filepath.Join(state, "journal", name): text,
+		filepath.Join(dir, "wrenhollow.log"):  "started",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func TestAPlantedLeakIsFound(t *testing.T) {
 
 // What belongs to the domain itself is no leak, nor is the other one's name.
 func TestTheOwnInsideIsNoLeak(t *testing.T) {
-	l := planted(t, "1.log", "wrenhollow, quillmoor, domain campus", `{"address":"/ip4/127.0.0.1/tcp/48"}`)
+	l := planted(t, "1.log", "wrenhollow, quillmoor, domain campus", `"/ip4/127.0.0.1/tcp/48"`)
 	if found := leaksOf(t, l); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}

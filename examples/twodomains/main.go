@@ -50,9 +50,10 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("twodomains", flag.ContinueOnError)
 	flags.BoolVar(
-		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
+		&o.keep, "keep", false,
+		"keep the directory with the agents' state and logs, and say where it is",
 	)
-	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and the reports of the audits")
+	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and the report of the audit")
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
@@ -68,8 +69,8 @@ func parseOptions(args []string) (options, error) {
 
 const placePrefix = "mrs-twodomains-"
 
-// cores are those of a site that runs work, one for a task or a reservation. No site gives more than
-// the machine has.
+// cores are those of a site that runs work, one for a task or a reservation. No site gives more
+// than the machine has.
 const cores = 2
 
 // labSites and campusSites are called what nothing else is: their names are looked for. The first

@@ -114,7 +114,7 @@ func (s *story) receipts(ctx context.Context) error {
 	return nil
 }
 
-// row is what a domain says of its only link.
+// row shows a domain's only link, as its gateway sees it.
 func row(ctx context.Context, m *localmesh.Mesh) (view.LinkRow, error) {
 	links, err := m.Submitter().API.Links(ctx)
 	if err != nil || len(links.Links) != 1 {

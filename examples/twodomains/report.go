@@ -15,7 +15,7 @@ import (
 // result is the outcome.
 type result struct {
 	reserved, kept int // reservations
-	held, remapped int // of them: at the site that was killed, and at another one before their start
+	held, remapped int // of them: by the site that was killed, and elsewhere before their start
 	done, nextDoor int // tasks, and of them those that ran in the other domain
 	receipts       receipts
 	audit          audit.Report // of all sites of both domains
@@ -29,7 +29,7 @@ type receipts struct{ labGave, labTook, campusGave, campusTook float64 }
 // agree reports whether both say the same.
 func (r receipts) agree() bool { return r.labTook == r.campusGave && r.labGave == r.campusTook }
 
-// String is what both sides say.
+// String says it for both sides.
 func (r receipts) String() string {
 	return fmt.Sprintf("domain %s has taken %.1f core-seconds and given %.1f; "+
 		"domain %s has given %.1f and taken %.1f",

@@ -18,7 +18,7 @@ const (
 	ttl          = 400 * time.Millisecond // answers to an announcement are awaited for so long
 )
 
-// need is what a task or a reservation takes: a core of a site that runs work.
+// need holds the needs of a task or a reservation: a core of a site that runs work.
 func need() grid.Resources {
 	return grid.Resources{MilliCPUs: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20, MFLOPS: 1000}
 }
@@ -76,7 +76,8 @@ func (s *story) awaitBooked(ctx context.Context) error {
 func (s *story) reservation(ctx context.Context, id grid.JobID) (view.TaskView, error) {
 	tasks, err := s.owner().AllTasks(ctx, id)
 	if err != nil || len(tasks) != 1 {
-		return view.TaskView{}, fmt.Errorf("ask for reservation %s: %d tasks, %w", id, len(tasks), err)
+		return view.TaskView{}, fmt.Errorf("ask for reservation %s: %d tasks, %w",
+			id, len(tasks), err)
 	}
 	if t := tasks[0]; t.Phase.Ended() && t.Phase != view.PhaseOver {
 		return t, fmt.Errorf("reservation %s is %s: %s", id, t.Phase, t.Text)
@@ -84,8 +85,8 @@ func (s *story) reservation(ctx context.Context, id grid.JobID) (view.TaskView, 
 	return tasks[0], nil
 }
 
-// killHolder kills the site that holds most of the reservations, the gateway left out, and waits until their owner knows
-// what is to become of them.
+// killHolder kills the site that holds most of the reservations, the gateway left out, and waits
+// until their owner knows where they are to go.
 func (s *story) killHolder(ctx context.Context) error {
 	held := make(map[*localmesh.Agent][]grid.JobID)
 	for _, id := range s.reserved {
@@ -146,7 +147,8 @@ func (s *story) awaitRemapped(ctx context.Context) error {
 					s.result.remapped++
 				}
 			}
-			s.out.Progress("%d of %d reservations are at another site", s.result.remapped, len(s.there))
+			s.out.Progress("%d of %d reservations are at another site", s.result.remapped,
+				len(s.there))
 			if s.result.remapped < len(s.there) && time.Now().After(s.opens) {
 				return false, fmt.Errorf("%d of %d reservations had another site at their start",
 					s.result.remapped, len(s.there))

@@ -88,8 +88,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// When a site that runs work is gone the others have space for all reservations, and one that may be
-// killed holds some of them.
+// When a site that runs work is gone the others have space for all reservations, and one that may
+// be killed holds some of them.
 func TestTheRestHasSpaceForAll(t *testing.T) {
 	space := 0
 	for i, g := range gifts(labSites) {
@@ -100,6 +100,7 @@ func TestTheRestHasSpaceForAll(t *testing.T) {
 		}
 	}
 	if space-cores != places || reservations > places || reservations <= cores || tasks <= places {
-		t.Errorf("%d cores, %d places for %d reservations and %d tasks", space, places, reservations, tasks)
+		t.Errorf("%d cores, %d places for %d reservations and %d tasks", space, places,
+			reservations, tasks)
 	}
 }

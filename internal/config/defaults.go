@@ -30,7 +30,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Lease: Lease{
 			Length: 3 * time.Second, Margin: 500 * time.Millisecond, Reserved: time.Minute,
 		},
-		Data:  dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+		Data: dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 
 		History: History{Keep: 90 * 24 * time.Hour, SizeBytes: 256 << 20},
 		Owner: Owner{

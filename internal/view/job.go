@@ -164,9 +164,9 @@ type TaskView struct {
 	// the linked domain that it is at: its site is that domain as a whole; left out: this one
 	Domain   grid.DomainID `json:"domain,omitempty"`
 	Distance *float64      `json:"distance,omitempty"` // of that site at the award
-	Token    grid.Token  `json:"token,omitempty"`     // number of the present attempt
-	Started  Time        `json:"started,omitzero"`
-	Ended    Time        `json:"ended,omitzero"`
+	Token    grid.Token    `json:"token,omitempty"`    // number of the present attempt
+	Started  Time          `json:"started,omitzero"`
+	Ended    Time          `json:"ended,omitzero"`
 	// when its site has promised to start it, while it waits there
 	Planned Time `json:"planned_start,omitzero"`
 	// probability that the site stays for it: 1 - z of the accepted offer

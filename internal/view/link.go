@@ -50,7 +50,7 @@ type NeighbourRow struct {
 	Done  int `json:"done"`  // of these tasks
 }
 
-// NeighbourJobs is how many of the newest jobs a NeighbourRow counts.
+// NeighbourJobs bounds the newest jobs that a NeighbourRow counts.
 const NeighbourJobs = 100
 
 // LinkInvite is an invitation to a link that can still be used, without its secret.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +33,8 @@ type leak struct{ what, where string }
 
 func (l leak) String() string { return l.what + " in " + l.where }
 
-// inside lists the secrets of a domain: the names of its sites, and the IDs and the addresses of all
-// but its gateway, which the other domain's gateway dials.
+// inside lists the secrets of a domain: the names of its sites, and the IDs and the addresses of
+// all but its gateway, which the other domain's gateway dials.
 func inside(ctx context.Context, m *localmesh.Mesh) ([]secret, error) {
 	var all []secret
 	for _, a := range m.Agents {
@@ -188,9 +189,11 @@ func eventsOf(ctx context.Context, a *localmesh.Agent) (events []view.Event, err
 	return events, err
 }
 
-// look is one domain's secrets, and what the agents of the other one have said to their users.
+// look is one domain's secrets, and what the agents of the other one have said to their users. The
+// secrets of those themselves are what shows that the search works.
 type look struct {
 	secrets []secret
+	own     []secret
 	by      *localmesh.Mesh
 	said    map[*localmesh.Agent][]byte
 }
@@ -204,7 +207,11 @@ func (s *story) shown(ctx context.Context) ([]look, error) {
 		if err != nil {
 			return nil, err
 		}
-		l := look{secrets: secrets, by: pair[1], said: make(map[*localmesh.Agent][]byte)}
+		own, err := inside(ctx, pair[1])
+		if err != nil {
+			return nil, err
+		}
+		l := look{secrets: secrets, own: own, by: pair[1], said: make(map[*localmesh.Agent][]byte)}
 		for _, a := range l.by.Agents {
 			if !a.Running() {
 				continue // it was killed
@@ -218,12 +225,28 @@ func (s *story) shown(ctx context.Context) ([]look, error) {
 	return looks, nil
 }
 
-// leaks are the secrets that were found, in what was said and in what was kept.
-func (l look) leaks() ([]leak, error) {
+// leaks are the secrets of the other domain that were found.
+func (l look) leaks() ([]leak, error) { return l.find(l.secrets) }
+
+// unseen are the secrets of the agents' own domain that were found nowhere, though its agents talk
+// of them all the time: where there are some, having found no leak says nothing.
+func (l look) unseen() ([]string, error) {
+	found, err := l.find(l.own)
+	var missing []string
+	for _, s := range l.own {
+		if !slices.ContainsFunc(found, func(f leak) bool { return f.what == s.what }) {
+			missing = append(missing, s.what)
+		}
+	}
+	return slices.Compact(missing), err
+}
+
+// find looks for secrets in what was said and in what was kept.
+func (l look) find(secrets []secret) ([]leak, error) {
 	var found []leak
 	for _, a := range l.by.Agents {
-		found = append(found, find(l.secrets, l.said[a], "what "+a.Name+" answers")...)
-		kept, err := findKept(l.secrets, a.Config.StateDir, a.Config.StateDir+".log")
+		found = append(found, find(secrets, l.said[a], "what "+a.Name+" answers")...)
+		kept, err := findKept(secrets, a.Config.StateDir, a.Config.StateDir+".log")
 		if err != nil {
 			return nil, err
 		}

@@ -77,3 +77,12 @@ func TestTheOwnInsideIsNoLeak(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+// A search that does not even find what a domain says of itself is known to be blind.
+func TestABlindSearchIsSeen(t *testing.T) {
+	l := planted(t, "1.log", "wrenhollow", "")
+	l.own = []secret{{"one", []byte("wrenhollow")}, {"two", []byte("quillmoor")}}
+	if blind, err := l.unseen(); err != nil || !slices.Equal(blind, []string{"two"}) {
+		t.Errorf("blind to %v, %v, want two", blind, err)
+	}
+}

@@ -21,6 +21,7 @@ type result struct {
 	audit          audit.Report // of all sites of both domains
 	twice          []grid.TaskID
 	leaks          []leak
+	unseen         []string // that the search should have found at their own domain
 }
 
 // receipts are what each domain says was given and taken, in core-seconds.
@@ -57,7 +58,11 @@ func (s *story) inspect(looks []look) error {
 		if err != nil {
 			return err
 		}
-		r.leaks = append(r.leaks, found...)
+		unseen, err := l.unseen()
+		if err != nil {
+			return err
+		}
+		r.leaks, r.unseen = append(r.leaks, found...), append(r.unseen, unseen...)
 	}
 	if s.out.Verbose() || !r.audit.Clean() {
 		if err := r.audit.Write(s.out.Rows()); err != nil {
@@ -107,6 +112,7 @@ func (r result) verdict(out *localmesh.Screen) error {
 		{r.receipts.labTook == 0 || !r.receipts.agree(), "the receipts do not tell of it"},
 		{!r.audit.Clean() || doubled > 0, "the audit is not clean"},
 		{len(r.leaks) > 0, "the domains see into each other"},
+		{len(r.unseen) > 0, "the search is blind to " + strings.Join(r.unseen, ", ")},
 	} {
 		if check.wrong {
 			wrong = append(wrong, check.what)

@@ -37,6 +37,7 @@ func TestVerdict(t *testing.T) {
 		{"lost", func(r *result) { r.audit.Lost = make([]grid.TaskID, 1) }, false},
 		{"doubled", func(r *result) { r.audit.Doubled = make([]audit.Double, 1) }, false},
 		{"in both", func(r *result) { r.twice = make([]grid.TaskID, 1) }, false},
+		{"blind", func(r *result) { r.unseen = []string{"a name"} }, false},
 		{"leaked", func(r *result) { r.leaks = []leak{{"a name", "a file"}} }, false},
 	} {
 		var said bytes.Buffer

@@ -10,8 +10,8 @@ func (a *app) domainsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "domains", Short: "List the linked domains, and how your newest jobs used them",
 		Args: exactly(0, "no argument"),
-		Long: `List the domains that this one is linked with, as far as the agent has heard of them since
-it was started. Tasks run there while this domain has no place for them: those of jobs without a
+		Long: `List the domains that this one is linked with, as far as the agent has heard of them
+since it was started. Tasks run there while this domain has no place for them: those of jobs without a
 start, a deadline, a reservation, or parts that run together. REACHABLE says whether this domain's
 gateway may send something there now. JOBS, TASKS and DONE count what the newest 100 jobs of this
 agent have there, or had when they ended. The terms of each link are shown by siteagent domains.`,
@@ -32,15 +32,16 @@ agent have there, or had when they ended. The terms of each link are shown by si
 					if row.Reachable {
 						reachable = "yes"
 					}
-					t.row(string(row.Name), reachable, strconv.Itoa(row.Jobs), strconv.Itoa(row.Tasks),
-						strconv.Itoa(row.Done), "|"+string(row.Domain))
+					t.row(string(row.Name), reachable, strconv.Itoa(row.Jobs),
+						strconv.Itoa(row.Tasks), strconv.Itoa(row.Done), "|"+string(row.Domain))
 				}
 			}
 			if err := a.show(r); err != nil {
 				return err
 			}
 			if len(rows) == 0 && a.config.Output == "table" && !a.parsable {
-				a.say("the agent has heard of no linked domain; siteagent domain --help tells how to link two")
+				a.say("the agent has heard of no linked domain; " +
+					"siteagent domain --help tells how to link two")
 			}
 			return nil
 		},

@@ -15,7 +15,8 @@ func TestWhySaysWhatDomainsAnswered(t *testing.T) {
 	_, id, _ := b.run(t, "", "run", "-d", "--parsable", "--wasm", b.path("w.wasm"))
 	b.agent.Wait()
 	exit, _, said := b.run(t, "", "why", strings.TrimSpace(id))
-	if want := "own domain: full\ndomain campus: .41\n"; exit != 0 || !strings.Contains(said, want) {
+	const want = "own domain: full\ndomain campus: .41\n"
+	if exit != 0 || !strings.Contains(said, want) {
 		t.Errorf("why = %d %q, want %q in it", exit, said, want)
 	}
 }

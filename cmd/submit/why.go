@@ -13,7 +13,7 @@ func (a *app) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ID",
 		Short: "Show why a job or task is placed as it is: each site's answer and distance",
-		Long: `Show why a job or one of its tasks is placed as it is: what each site has answered, nearest
+		Long: `Show why a job or one of its tasks is placed as it is: each site's answer, nearest
 first. Where linked domains were asked, since this one had no place for all of it, a line for each
 domain says how near its best offer is, or why it has none: the own domain is always asked first.`,
 		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",

@@ -134,39 +134,41 @@ func findKept(secrets []secret, paths ...string) ([]leak, error) {
 	return found, nil
 }
 
-// answers are what the API of an agent says to its users.
-func answers(ctx context.Context, a *localmesh.Agent) ([]byte, error) {
-	var all []any
-	var wrong []error
-	add := func(v any, err error) { all, wrong = append(all, v), append(wrong, err) }
-	jobs, err := a.API.Jobs(ctx, view.JobQuery{Limit: view.NeighbourJobs})
-	add(jobs, err)
-	for _, job := range jobs {
-		detail, err := a.API.Job(ctx, job.ID)
-		add(detail, err)
-		list, err := a.API.AllTasks(ctx, job.ID)
-		add(list, err)
-		offers, err := a.API.Offers(ctx, job.ID)
-		add(offers, err)
+// answers hold all that the API of an agent says to its users.
+type answers struct {
+	all   []any
+	wrong []error
+}
+
+// take adds the answer to a question.
+func take[T any](a *answers) func(T, error) T {
+	return func(answer T, err error) T {
+		a.all, a.wrong = append(a.all, answer), append(a.wrong, err)
+		return answer
 	}
-	status, err := a.API.Status(ctx)
-	add(status, err)
-	sites, err := a.API.Sites(ctx)
-	add(sites, err)
-	members, err := a.API.Members(ctx)
-	add(members, err)
-	links, err := a.API.Links(ctx)
-	add(links, err)
-	near, err := a.API.Neighbours(ctx)
-	add(near, err)
-	held, err := a.API.Reservations(ctx)
-	add(held, err)
-	events, err := eventsOf(ctx, a)
-	add(events, err)
-	if err := errors.Join(wrong...); err != nil {
-		return nil, fmt.Errorf("ask %s for all that it shows: %w", a.Name, err)
+}
+
+// ask asks an agent for all that it shows.
+func ask(ctx context.Context, at *localmesh.Agent) ([]byte, error) {
+	var a answers
+	for _, job := range take[[]view.JobView](&a)(at.API.Jobs(ctx, view.JobQuery{
+		Limit: view.NeighbourJobs,
+	})) {
+		take[view.JobDetail](&a)(at.API.Job(ctx, job.ID))
+		take[[]view.TaskView](&a)(at.API.AllTasks(ctx, job.ID))
+		take[view.OfferTable](&a)(at.API.Offers(ctx, job.ID))
 	}
-	return json.Marshal(all)
+	take[view.AgentStatus](&a)(at.API.Status(ctx))
+	take[[]view.SiteRow](&a)(at.API.Sites(ctx))
+	take[view.Members](&a)(at.API.Members(ctx))
+	take[view.Links](&a)(at.API.Links(ctx))
+	take[[]view.NeighbourRow](&a)(at.API.Neighbours(ctx))
+	take[[]view.Reservation](&a)(at.API.Reservations(ctx))
+	take[[]view.Event](&a)(eventsOf(ctx, at))
+	if err := errors.Join(a.wrong...); err != nil {
+		return nil, fmt.Errorf("ask %s for all that it shows: %w", at.Name, err)
+	}
+	return json.Marshal(a.all)
 }
 
 // quiet is the time without an event after which all that there were are taken for read.
@@ -216,7 +218,7 @@ func (s *story) shown(ctx context.Context) ([]look, error) {
 			if !a.Running() {
 				continue // it was killed
 			}
-			if l.said[a], err = answers(ctx, a); err != nil {
+			if l.said[a], err = ask(ctx, a); err != nil {
 				return nil, err
 			}
 		}

@@ -75,10 +75,13 @@ const cores = 2
 
 // labSites and campusSites are called what nothing else is: their names are looked for. The first
 // of each holds the link, the second submits and runs nothing.
-var (
-	labSites    = [4]string{"quillmoor", "brambleholt", "thistlefen", "wrenhollow"}
-	campusSites = [4]string{"zephyrcote", "marlgate", "ospreylaw", "fernquarry"}
-)
+func labSites() [4]string {
+	return [...]string{"quillmoor", "brambleholt", "thistlefen", "wrenhollow"}
+}
+
+func campusSites() [4]string {
+	return [...]string{"zephyrcote", "marlgate", "ospreylaw", "fernquarry"}
+}
 
 // gifts are the ceilings of a domain's owners.
 func gifts(names [4]string) []localmesh.Gift {

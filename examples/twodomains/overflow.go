@@ -39,8 +39,8 @@ func (s *story) fill(ctx context.Context) error {
 	s.out.Say("submitted %d tasks; domain %s has places for %d of them now", tasks, labName, places)
 	told := false
 	err = localmesh.Await(ctx, limit, "the job to end", func(ctx context.Context) (bool, error) {
-		all, err := s.owner().AllTasks(ctx, id)
-		if err != nil {
+		all, wrong := s.owner().AllTasks(ctx, id)
+		if wrong != nil {
 			return false, nil //nolint:nilerr // it is asked again
 		}
 		s.overflow = all

@@ -40,8 +40,8 @@ func (s *story) reserve(ctx context.Context) error {
 		s.reserved = append(s.reserved, id)
 		err = localmesh.Await(ctx, limit, "a reservation to be held",
 			func(ctx context.Context) (bool, error) {
-				t, err := s.reservation(ctx, id)
-				return t.Phase == view.PhaseHeld, err
+				t, wrong := s.reservation(ctx, id)
+				return t.Phase == view.PhaseHeld, wrong
 			})
 		if err != nil {
 			return err

@@ -37,8 +37,8 @@ type story struct {
 
 func newStory(place *localmesh.Place, siteagent string, out *localmesh.Screen) *story {
 	s := &story{out: out, place: place}
-	s.lab = localmesh.New(place, siteagent, labName, gifts(labSites), tune)
-	s.campus = localmesh.New(place, siteagent, campusName, gifts(campusSites), tune)
+	s.lab = localmesh.New(place, siteagent, labName, gifts(labSites()), tune)
+	s.campus = localmesh.New(place, siteagent, campusName, gifts(campusSites()), tune)
 	s.lab.Founded, s.campus.Founded = true, true
 	return s
 }
@@ -90,17 +90,17 @@ func (s *story) link(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("invite the other domain: %w", err)
 	}
-	if _, err := campus.JoinDomain(ctx, invitation.Token); err != nil {
+	if _, err = campus.JoinDomain(ctx, invitation.Token); err != nil {
 		return fmt.Errorf("link with the other domain: %w", err)
 	}
 	all := 100
-	if _, err := campus.SetLinkPolicy(ctx, labName, view.PolicyChange{Give: &all}); err != nil {
+	if _, err = campus.SetLinkPolicy(ctx, labName, view.PolicyChange{Give: &all}); err != nil {
 		return fmt.Errorf("set the terms: %w", err)
 	}
 	err = localmesh.Await(ctx, limit, "the members to hear of the other domain",
 		func(ctx context.Context) (bool, error) {
-			near, err := s.owner().Neighbours(ctx)
-			return err == nil && len(near) == 1 && near[0].Reachable, nil
+			near, wrong := s.owner().Neighbours(ctx)
+			return wrong == nil && len(near) == 1 && near[0].Reachable, nil
 		})
 	if err == nil {
 		s.out.Say("domain %s gives %d %% of what it has to domain %s", campusName, all, labName)

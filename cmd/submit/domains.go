@@ -11,8 +11,8 @@ func (a *app) domainsCommand() *cobra.Command {
 		Use: "domains", Short: "List the linked domains, and how your newest jobs used them",
 		Args: exactly(0, "no argument"),
 		Long: `List the domains that this one is linked with, as far as the agent has heard of them
-since it was started. Tasks run there while this domain has no place for them: those of jobs without a
-start, a deadline, a reservation, or parts that run together. REACHABLE says whether this domain's
+since it was started. Tasks run there while this domain has no place for them: those of jobs
+without a start, a deadline, a reservation, or parts that run together. REACHABLE says whether this domain's
 gateway may send something there now. JOBS, TASKS and DONE count what the newest 100 jobs of this
 agent have there, or had when they ended. The terms of each link are shown by siteagent domains.`,
 		Example: "  submit domains\n  submit domains -o json",

@@ -92,7 +92,8 @@ func jobsResult(value any, jobs []view.JobView) result {
 		t.row("ID", "NAME", "PHASE", "TASKS", "CODE", "SUBMITTED", "|STARTED", "|ENDED", "|MOVED",
 			"|HINT")
 		for _, j := range jobs {
-			t.row(string(j.ID), jobName(j), string(j.Phase), counts(j.Tasks), code(j.Code), moment(j.Submitted),
+			t.row(string(j.ID), jobName(j), string(j.Phase), counts(j.Tasks), code(j.Code),
+				moment(j.Submitted),
 				"|"+moment(j.Started), "|"+moment(j.Ended),
 				"|"+strconv.FormatUint(uint64(j.Moves), 10), "|"+j.Hint)
 		}

@@ -229,7 +229,7 @@ func assemble(
 		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log, Ballast: ballast,
-		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin,
+		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, Reserved: c.Lease.Reserved,
 		Past: agent.Past{
 			Outputs: c.Data.Keep, Jobs: c.History.Keep, Bytes: c.History.SizeBytes,
 		},

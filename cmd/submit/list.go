@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use: "list", Short: "List this agent's own submissions, newest first",
 		Long: `List the own submissions, the one that was made last first. Jobs that have ended are kept
 for a while (history.keep and history.size of the agent), and are forgotten earlier by submit
-forget.`,
+forget. At the site that holds the domain's links, jobs that run here for a linked domain are listed
+too, marked "for domain NAME".`,
 		Args:    exactly(0, "no argument"),
 		Example: "  submit list\n  submit list --since 7d\n  submit list --since 2026-03-01 --limit 0",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,6 +75,14 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		"--since: want a duration such as 7d, or a date such as 2026-03-01, have %q", text)
 }
 
+// jobName is a job's name, with the domain that it runs here for.
+func jobName(j view.JobView) string {
+	if j.For == "" {
+		return j.Name
+	}
+	return strings.TrimSpace(j.Name + " (for domain " + string(j.For) + ")")
+}
+
 func jobsResult(value any, jobs []view.JobView) result {
 	r := result{value: value}
 	for _, j := range jobs {
@@ -82,7 +92,8 @@ func jobsResult(value any, jobs []view.JobView) result {
 		t.row("ID", "NAME", "PHASE", "TASKS", "CODE", "SUBMITTED", "|STARTED", "|ENDED", "|MOVED",
 			"|HINT")
 		for _, j := range jobs {
-			t.row(string(j.ID), j.Name, string(j.Phase), counts(j.Tasks), code(j.Code), moment(j.Submitted),
+			t.row(string(j.ID), jobName(j), string(j.Phase), counts(j.Tasks), code(j.Code),
+				moment(j.Submitted),
 				"|"+moment(j.Started), "|"+moment(j.Ended),
 				"|"+strconv.FormatUint(uint64(j.Moves), 10), "|"+j.Hint)
 		}

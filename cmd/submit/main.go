@@ -14,6 +14,7 @@
 //	list.go          submit list
 //	why.go           submit why
 //	describe.go      submit describe
+//	domains.go       submit domains
 //	events.go        submit events
 //	logs.go          submit logs
 //	wait.go          submit wait

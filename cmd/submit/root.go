@@ -91,7 +91,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
-		a.whyCommand(), a.sitesCommand(),
+		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
 		a.recoverCommand(), a.versionCommand(),
 	)

@@ -11,8 +11,11 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	svg := ""
 	cmd := &cobra.Command{
-		Use:     "why ID",
-		Short:   "Show why a job or task is placed as it is: each site's answer and distance",
+		Use:   "why ID",
+		Short: "Show why a job or task is placed as it is: each site's answer and distance",
+		Long: `Show why a job or one of its tasks is placed as it is: each site's answer, nearest
+first. Where linked domains were asked, since this one had no place for all of it, a line for each
+domain says how near its best offer is, or why it has none: the own domain is always asked first.`,
 		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",
 		Args:    exactly(1, "one job or task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,7 +31,7 @@ func (a *app) whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, line := range lines {
+			for _, line := range append(lines, offers.Domains...) {
 				a.say("%s", clean(line))
 			}
 			if len(offers.Rows) == 0 && len(lines) > 0 && a.config.Output == "table" && !a.parsable {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -12,134 +11,99 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// What the domains are called, also by each other.
 const (
-	tasks    = 12 // of the job that fills the first domain, which has three places
-	nap      = 4 * time.Second
-	estimate = 6 * time.Second
-	ttl      = 400 * time.Millisecond
-	limit    = 2 * time.Minute // for anything to happen
+	labName    = "lab"
+	campusName = "campus"
 )
+
+// limit is that for anything to happen.
+const limit = time.Minute
 
 // story holds the two domains and what came of them.
 type story struct {
 	out         *localmesh.Screen
 	place       *localmesh.Place
 	lab, campus *localmesh.Mesh
-	nextDoor    int // tasks that ran in the other domain
-	done        int
+
+	reserved []grid.JobID
+	opens    time.Time        // the time that is reserved
+	victim   *localmesh.Agent // the site that is killed
+	there    []grid.JobID     // the reservations that it held
+	overflow []view.TaskView  // the tasks of the job that fills the domain, when all had ended
+
+	result result
+}
+
+func newStory(place *localmesh.Place, siteagent string, out *localmesh.Screen) *story {
+	s := &story{out: out, place: place}
+	s.lab = localmesh.New(place, siteagent, labName, gifts(labSites()), tune)
+	s.campus = localmesh.New(place, siteagent, campusName, gifts(campusSites()), tune)
+	s.lab.Founded, s.campus.Founded = true, true
+	return s
 }
 
 // tell lets it all happen.
 func (s *story) tell(ctx context.Context) error {
-	for _, m := range []*localmesh.Mesh{s.lab, s.campus} {
-		if err := found(ctx, m, s.out); err != nil {
+	for _, part := range []func(context.Context) error{
+		s.start, s.link, s.reserve, s.killHolder, s.fill, s.awaitRemapped, s.awaitKept, s.receipts,
+	} {
+		if err := part(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.link(ctx); err != nil {
-		return err
-	}
-	id, err := s.fill(ctx)
-	if err != nil {
-		return err
-	}
-	return s.watch(ctx, id)
+	return nil
 }
 
-// found starts a domain whose first agent has its key.
-func found(ctx context.Context, m *localmesh.Mesh, out *localmesh.Screen) error {
-	m.Founded = true
-	return m.Start(ctx, out)
+// owner is the API of the agent whose user submits: a plain member of the first domain.
+func (s *story) owner() *client.Client { return s.lab.Agents[1].API }
+
+// agent is the one of the first domain with that ID, nil if none is.
+func (s *story) agent(id grid.SiteID) *localmesh.Agent {
+	for _, a := range s.lab.Agents {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// start starts both domains. The first agent of each has its domain's key.
+func (s *story) start(ctx context.Context) error {
+	for _, m := range []*localmesh.Mesh{s.lab, s.campus} {
+		if err := m.Start(ctx, s.out); err != nil {
+			return err
+		}
+		s.out.Say("domain %s: 4 agents see each other", m.Agents[0].Config.Domain)
+	}
+	return localmesh.Await(ctx, limit, "the first domain to have a controller",
+		func(ctx context.Context) (bool, error) {
+			status, err := s.owner().Status(ctx)
+			return err == nil && status.Controller != nil && status.Controller.Acting != "", nil
+		})
 }
 
 // link links the domains as their administrators would.
 func (s *story) link(ctx context.Context) error {
 	lab, campus := s.lab.Submitter().API, s.campus.Submitter().API
-	invitation, err := lab.InviteDomain(ctx, "campus", time.Hour)
+	invitation, err := lab.InviteDomain(ctx, campusName, time.Hour)
 	if err != nil {
 		return fmt.Errorf("invite the other domain: %w", err)
 	}
-	if _, err := campus.JoinDomain(ctx, invitation.Token); err != nil {
+	if _, err = campus.JoinDomain(ctx, invitation.Token); err != nil {
 		return fmt.Errorf("link with the other domain: %w", err)
 	}
-	half := 100
-	if _, err := campus.SetLinkPolicy(ctx, "lab", view.PolicyChange{Give: &half}); err != nil {
+	all := 100
+	if _, err = campus.SetLinkPolicy(ctx, labName, view.PolicyChange{Give: &all}); err != nil {
 		return fmt.Errorf("set the terms: %w", err)
 	}
-	return localmesh.Await(ctx, limit, "the domains to be connected",
+	err = localmesh.Await(ctx, limit, "the members to hear of the other domain",
 		func(ctx context.Context) (bool, error) {
-			links, err := lab.Links(ctx)
-			return err == nil && len(links.Links) == 1 && links.Links[0].Connected, nil
+			near, wrong := s.owner().Neighbours(ctx)
+			return wrong == nil && len(near) == 1 && near[0].Reachable, nil
 		})
-}
-
-// fill submits more tasks than the first domain has places.
-func (s *story) fill(ctx context.Context) (grid.JobID, error) {
-	api := s.lab.Submitter().API
-	module := localmesh.Program{Sleep: nap, Stdout: "done\n"}.Module()
-	ref, err := api.PutData(ctx, false, bytes.NewReader(module))
-	if err != nil {
-		return "", fmt.Errorf("upload the program: %w", err)
+	if err == nil {
+		s.out.Say("domain %s gives %d %% of what it has to domain %s", campusName, all, labName)
 	}
-	id, err := api.Submit(ctx, grid.Job{
-		Spec: grid.Spec{
-			Name: "overflow", Kind: grid.KindWasm, Module: grid.Input{CID: ref.CID, Bytes: ref.Bytes},
-			Need: grid.Resources{
-				MilliCPUs: 1000, MemoryBytes: 128 << 20, DiskBytes: 1 << 20, MFLOPS: 1000,
-			},
-			Runtime: estimate, Weights: grid.DefaultWeights(),
-		},
-		Count: tasks, TTL: ttl,
-	})
-	if err != nil {
-		return "", fmt.Errorf("submit: %w", err)
-	}
-	return id, nil
-}
-
-// watch waits for the end of the job, and counts what ran where.
-func (s *story) watch(ctx context.Context, id grid.JobID) error {
-	api := s.lab.Submitter().API
-	var all []view.TaskView
-	err := localmesh.Await(ctx, limit, "the job to end", func(ctx context.Context) (bool, error) {
-		var err error
-		if all, err = api.AllTasks(ctx, id); err != nil {
-			return false, nil //nolint:nilerr // it is asked again
-		}
-		s.done, s.nextDoor = 0, 0
-		ended := 0
-		for _, t := range all {
-			if t.Phase.Ended() {
-				ended++
-			}
-			if t.Phase == view.PhaseDone {
-				s.done++
-			}
-			if t.SiteName == "campus" {
-				s.nextDoor++
-			}
-		}
-		s.out.Progress("%d of %d tasks done, %d at the other domain", s.done, tasks, s.nextDoor)
-		return ended == tasks, nil
-	})
-	if err != nil {
-		return err
-	}
-	return s.showFavours(ctx, api)
-}
-
-func (s *story) showFavours(ctx context.Context, api *client.Client) error {
-	links, err := api.Links(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range links.Links {
-		s.out.Say("%s: given %.1f, taken %.1f core-seconds", l.Name, l.Given, l.Taken)
-	}
-	return nil
-}
-
-func (s *story) verdict() error {
-	s.out.Final(fmt.Sprintf("twodomains: %d done, %d next door", s.done, s.nextDoor))
-	return nil
+	return err
 }

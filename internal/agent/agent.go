@@ -42,6 +42,7 @@ type Config struct {
 	Data        data.Config                   // Dir, Allow, Trades and OnChange are filled in
 	Lease       time.Duration                 // granted at a time; 0 = the machine's default
 	LeaseMargin time.Duration                 // waited beyond a lease; 0 = the machine's default
+	Reserved    time.Duration                 // lease of reservations; 0 = the machine's default
 	Past        Past                          // how long ended jobs are kept
 	Summary     func(broker.JobState) []byte  // what lists show of an ended job; nil = nothing
 	FIBR        bool                          // failed tasks go by the fault index alone

@@ -53,6 +53,7 @@ type brokerSettings struct {
 	Name        string
 	Lease       time.Duration
 	LeaseMargin time.Duration
+	Reserved    time.Duration `json:",omitempty"`
 	Policy      grid.AvailPolicy
 	FIBR        bool
 	SoftMin     bool
@@ -64,7 +65,8 @@ type brokerSettings struct {
 
 func (a *Agent) brokerSettings() brokerSettings {
 	return brokerSettings{
-		Name: a.cfg.Name, Lease: a.cfg.Lease, LeaseMargin: a.cfg.LeaseMargin, Policy: a.cfg.Policy,
+		Name: a.cfg.Name, Lease: a.cfg.Lease, LeaseMargin: a.cfg.LeaseMargin,
+		Reserved: a.cfg.Reserved, Policy: a.cfg.Policy,
 		FIBR: a.cfg.FIBR, SoftMin: a.cfg.SoftMin, Replies: a.cfg.Replies,
 		OwnFaults: a.cfg.OwnFaults, FaultHalf: a.cfg.FaultHalf,
 	}
@@ -100,6 +102,8 @@ func (a *Agent) brokerConfig(owner grid.SiteID, s brokerSettings) broker.Config 
 	}
 	setIf(&c.Lease, s.Lease)
 	setIf(&c.LeaseMargin, s.LeaseMargin)
+	setIf(&c.ReservationLease, s.Reserved)
+	c.ReservationLease = max(c.ReservationLease, c.Lease)
 	c.NoFencing = noFencing
 	return c
 }

@@ -29,6 +29,9 @@ func (a *Agent) NeighbourNames() map[grid.SiteID]grid.DomainID {
 	return maps.Clone(a.neighbours.known)
 }
 
+// Reaches reports whether this domain's gateway reaches a neighbour now.
+func (a *Agent) Reaches(domain grid.SiteID) bool { return a.neighbours.way(domain) != "" }
+
 // mostKnown bounds the names that are kept for people.
 const mostKnown = 4 * protocol.MaxNeighbours
 

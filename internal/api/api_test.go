@@ -264,6 +264,7 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"POST", "/invites", "application/json", `{"for": 60}`, 400},
 		{"POST", "/invites", "application/json", `{"uses": 0}`, 400},
 		{"GET", "/links", "", "", 200},
+		{"GET", "/neighbours", "", "", 200},
 		{"POST", "/link-invites", "application/json", `{"for_seconds": 60, "name": "far"}`, 201},
 		{"POST", "/link-invites", "", "", 201},
 		{"POST", "/link-invites", "application/json", `{"for": 60}`, 400},

@@ -33,11 +33,17 @@ type work interface {
 // mesh shows the mesh, and serves the owner of the site.
 type mesh interface {
 	Events
-	sites
+	around
 	membership
 	links
 	owner
 	planner
+}
+
+// around shows other sites and domains to submitters.
+type around interface {
+	sites
+	neighbours
 }
 
 // membership is about the sites of this domain.
@@ -169,6 +175,12 @@ type links interface {
 	) (view.LinkRow, error)
 	// Unlink ends a link; the other domain is told why when it is reached.
 	Unlink(ctx context.Context, name grid.DomainID) error
+}
+
+// neighbours shows linked domains to those who do not hold the links.
+type neighbours interface {
+	// Neighbours lists the linked domains that this agent's jobs may run in, by name.
+	Neighbours(ctx context.Context) ([]view.NeighbourRow, error)
 }
 
 // owner holds the orders that the owner of the site may give.

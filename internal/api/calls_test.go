@@ -82,6 +82,7 @@ func requests(t *testing.T) []request {
 		{"POST", "/invites", jsonType, `{"for_seconds": 90}`, "invite 1m30s 1", "invite"},
 		{"POST", "/invites", jsonType, `{"uses": 4}`, "invite 24h0m0s 4", "invite"},
 		{"GET", "/links", "", "", "links", "list links"},
+		{"GET", "/neighbours", "", "", "neighbours", "list neighbours"},
 		{"POST", "/links", jsonType, `{"token": "t"}`, "join domain t", "join domain"},
 		{"POST", "/links/far/policy", jsonType, `{}`, "policy far []", "change policy"},
 		{

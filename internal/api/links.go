@@ -24,6 +24,17 @@ func (h *handlers) ListLinks(
 	return ListLinks200JSONResponse(links), nil
 }
 
+// ListNeighbours answers GET /neighbours.
+func (h *handlers) ListNeighbours(
+	ctx context.Context, _ ListNeighboursRequestObject,
+) (ListNeighboursResponseObject, error) {
+	rows, err := h.backend.Neighbours(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list neighbours: %w", err)
+	}
+	return ListNeighbours200JSONResponse(orEmpty(rows)), nil
+}
+
 // JoinDomain answers POST /links.
 func (h *handlers) JoinDomain(
 	ctx context.Context, r JoinDomainRequestObject,

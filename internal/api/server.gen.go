@@ -190,6 +190,9 @@ type MoveRequest = view.MoveRequest
 // MoveView MoveView says how far a task is that is moved to another site on purpose, or why it stays
 type MoveView = view.MoveView
 
+// NeighbourRow NeighbourRow is a linked domain as any member sees it, with how its own newest jobs used it
+type NeighbourRow = view.NeighbourRow
+
 // Notice Notice is something the owner should know, with what to do
 type Notice = view.Notice
 
@@ -488,6 +491,9 @@ type ServerInterface interface {
 	// BanSite Keep a site out; its jobs here are stopped
 	// (POST /members/{site}/ban)
 	BanSite(w http.ResponseWriter, r *http.Request, site string)
+	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
+	// (GET /neighbours)
+	ListNeighbours(w http.ResponseWriter, r *http.Request)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(w http.ResponseWriter, r *http.Request)
@@ -692,6 +698,12 @@ func (_ Unimplemented) AdmitSite(w http.ResponseWriter, r *http.Request, site st
 // BanSite Keep a site out; its jobs here are stopped
 // (POST /members/{site}/ban)
 func (_ Unimplemented) BanSite(w http.ResponseWriter, r *http.Request, site string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
+// (GET /neighbours)
+func (_ Unimplemented) ListNeighbours(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1516,6 +1528,20 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 	handler.ServeHTTP(w, r)
 }
 
+// ListNeighbours operation middleware
+func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNeighbours(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
 
@@ -1911,6 +1937,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/links", wrapper.JoinDomain)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/neighbours", wrapper.ListNeighbours)
 	})
 	r.Group(func(r chi.Router) {
 		r.Delete(options.BaseURL+"/links/{name}", wrapper.UnlinkDomain)
@@ -3103,6 +3132,44 @@ func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteRes
 	return err
 }
 
+type ListNeighboursRequestObject struct {
+}
+
+type ListNeighboursResponseObject interface {
+	VisitListNeighboursResponse(w http.ResponseWriter) error
+}
+
+type ListNeighbours200JSONResponse []NeighbourRow
+
+func (response ListNeighbours200JSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNeighboursdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseSiteRequestObject struct {
 	Body *PauseSiteJSONRequestBody
 }
@@ -3596,6 +3663,9 @@ type StrictServerInterface interface {
 	// BanSite Keep a site out; its jobs here are stopped
 	// (POST /members/{site}/ban)
 	BanSite(ctx context.Context, request BanSiteRequestObject) (BanSiteResponseObject, error)
+	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
+	// (GET /neighbours)
+	ListNeighbours(ctx context.Context, request ListNeighboursRequestObject) (ListNeighboursResponseObject, error)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(ctx context.Context, request PauseSiteRequestObject) (PauseSiteResponseObject, error)
@@ -4454,6 +4524,30 @@ func (sh *strictHandler) BanSite(w http.ResponseWriter, r *http.Request, site st
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(BanSiteResponseObject); ok {
 		if err := validResponse.VisitBanSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNeighbours operation middleware
+func (sh *strictHandler) ListNeighbours(w http.ResponseWriter, r *http.Request) {
+	var request ListNeighboursRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNeighbours(ctx, request.(ListNeighboursRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNeighbours")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNeighboursResponseObject); ok {
+		if err := validResponse.VisitListNeighboursResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

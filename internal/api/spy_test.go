@@ -153,6 +153,10 @@ func (s *spy) Invite(_ context.Context, span time.Duration, uses int) (view.Invi
 	return view.Invitation{}, s.note("invite", span, uses)
 }
 
+func (s *spy) Neighbours(context.Context) ([]view.NeighbourRow, error) {
+	return []view.NeighbourRow{{}}, s.note("neighbours")
+}
+
 func (s *spy) Links(context.Context) (view.Links, error) {
 	return view.Links{Links: []view.LinkRow{{}}}, s.note("links")
 }

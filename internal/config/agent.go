@@ -94,6 +94,8 @@ const (
 type Lease struct {
 	Length time.Duration // from 100 ms; counted by the site from sending its request
 	Margin time.Duration // added by the submitter
+	// Reserved is the length for reservations: a site that is back within it has them still.
+	Reserved time.Duration
 }
 
 // dataRoom bounds what the data room keeps.

@@ -27,8 +27,10 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		NAT:    nat{Relay: relayOff, Reachability: reachAuto},
 		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: sandboxAuto,
 		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
-		Lease: Lease{Length: 3 * time.Second, Margin: 500 * time.Millisecond},
-		Data:  dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
+		Lease: Lease{
+			Length: 3 * time.Second, Margin: 500 * time.Millisecond, Reserved: time.Minute,
+		},
+		Data: dataRoom{QuotaBytes: 10 << 30, Keep: 7 * 24 * time.Hour},
 
 		History: History{Keep: 90 * 24 * time.Hour, SizeBytes: 256 << 20},
 		Owner: Owner{
@@ -59,13 +61,13 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 	switch preset {
 	case PresetWAN:
 		c.Rates = Rates{DownBps: 50e6, UpBps: 10e6, Probe: true}
-		c.Lease = Lease{Length: 15 * time.Second, Margin: 2 * time.Second}
+		c.Lease.Length, c.Lease.Margin = 15*time.Second, 2*time.Second
 		c.Listen = []string{"/ip4/0.0.0.0/tcp/4801", "/ip4/0.0.0.0/udp/4801/quic-v1"}
 		c.NAT = nat{Relay: relayAuto, Punch: true, Reachability: reachAuto}
 	case PresetTest:
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 		c.Rates.Probe, c.Rates.DiskBps = false, 4e9
-		c.Lease = Lease{Length: time.Second, Margin: 200 * time.Millisecond}
+		c.Lease.Length, c.Lease.Margin = time.Second, 200*time.Millisecond
 		c.Data.QuotaBytes = 1 << 30
 		// The tests are what the machine is busy with.
 		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow

@@ -108,6 +108,8 @@ func networkSettings() []setting[Agent] {
 			func(a *Agent) *time.Duration { return &a.Lease.Length }, asSpan()),
 		key("lease.margin", "what the submitter adds to a lease before a task moves",
 			func(a *Agent) *time.Duration { return &a.Lease.Margin }, asSpan()),
+		key("lease.reserved", "how long a site that is away keeps reservations before they move",
+			func(a *Agent) *time.Duration { return &a.Lease.Reserved }, asSpan()),
 	}
 }
 

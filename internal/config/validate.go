@@ -52,6 +52,7 @@ func (c Agent) Validate() error {
 		named("domain", c.Domain.Validate()),
 		within("lease.length", c.Lease.Length, minLease, maxLease),
 		c.Lease.validateMargin(),
+		within("lease.reserved", c.Lease.Reserved, minLease, maxLease),
 		within("jobs.max-runtime", c.Jobs.MaxRuntime, time.Second, grid.MaxRuntime),
 		within("data.keep", c.Data.Keep, time.Minute, 3660*24*time.Hour),
 		within("history.keep", c.History.Keep, time.Minute, 3660*24*time.Hour),

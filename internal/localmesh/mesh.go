@@ -92,7 +92,7 @@ func configure(p *Place, domain string, g Gift) config.Agent {
 		MFLOPS: g.GFLOPS * 1000,
 	}
 	// Long for a test, because the machine is busy.
-	c.Lease = config.Lease{Length: 2 * time.Second, Margin: 500 * time.Millisecond}
+	c.Lease.Length, c.Lease.Margin = 2*time.Second, 500*time.Millisecond
 	c.API = config.API{Socket: p.File(g.Name + ".sock")}
 	return c
 }

@@ -114,6 +114,8 @@ type JobView struct {
 	Promise *PromiseView `json:"promise,omitempty"`
 	// the jobs that must be done before it starts
 	After []Earlier `json:"after,omitempty"`
+	// the linked domain that it runs here for; left out: it is this agent's own
+	For grid.DomainID `json:"for_domain,omitempty"`
 }
 
 // JobQuery asks for a page of own jobs, the one that was submitted last first.
@@ -159,10 +161,12 @@ type TaskView struct {
 	Phase    Phase       `json:"phase"`
 	Site     grid.SiteID `json:"site,omitempty"`      // where it is, or ended
 	SiteName string      `json:"site_name,omitempty"` // that site's name for people
-	Distance *float64    `json:"distance,omitempty"`  // of that site at the award
-	Token    grid.Token  `json:"token,omitempty"`     // number of the present attempt
-	Started  Time        `json:"started,omitzero"`
-	Ended    Time        `json:"ended,omitzero"`
+	// the linked domain that it is at: its site is that domain as a whole; left out: this one
+	Domain   grid.DomainID `json:"domain,omitempty"`
+	Distance *float64      `json:"distance,omitempty"` // of that site at the award
+	Token    grid.Token    `json:"token,omitempty"`    // number of the present attempt
+	Started  Time          `json:"started,omitzero"`
+	Ended    Time          `json:"ended,omitzero"`
 	// when its site has promised to start it, while it waits there
 	Planned Time `json:"planned_start,omitzero"`
 	// probability that the site stays for it: 1 - z of the accepted offer

@@ -39,6 +39,20 @@ type LinkRow struct {
 	Last      Time        `json:"last,omitzero"` // when it was heard of last
 }
 
+// NeighbourRow is a linked domain as any member sees it, with how its own newest jobs used it.
+type NeighbourRow struct {
+	Name      grid.DomainID `json:"name"`
+	Domain    grid.SiteID   `json:"domain"`    // its name where a site's is asked for
+	Reachable bool          `json:"reachable"` // by this domain's gateway, now
+	// of the newest NeighbourJobs of this agent that have tasks there, or had when they ended
+	Jobs  int `json:"jobs"`
+	Tasks int `json:"tasks"` // of these jobs that are there, or ended there
+	Done  int `json:"done"`  // of these tasks
+}
+
+// NeighbourJobs bounds the newest jobs that a NeighbourRow counts.
+const NeighbourJobs = 100
+
 // LinkInvite is an invitation to a link that can still be used, without its secret.
 type LinkInvite struct {
 	ID      string        `json:"id"`             // for people, and to withdraw it

@@ -17,7 +17,9 @@ type OfferTable struct {
 	Never           bool       `json:"never"`           // every one of them said it never fits
 	Map             string     `json:"map,omitempty"`   // in which map distance is measured
 	Counterfactuals []string   `json:"counterfactuals"` // "at most 2.0 GiB of memory: 5 more sites"
-	Rows            []OfferRow `json:"rows"`            // offers by rank, then refusals by site
+	// what this domain and each linked one answered, if any was asked: "own domain: full"
+	Domains []string   `json:"domains,omitempty"`
+	Rows    []OfferRow `json:"rows"` // offers by rank, then refusals by site
 }
 
 // OfferRow is one site's answer.

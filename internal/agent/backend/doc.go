@@ -13,6 +13,7 @@
 //	planning.go  the site's plan and this agent's reservations
 //	members.go   who takes part: the list, decisions, invitations
 //	links.go     linked domains: invited, joined, on which terms, ended
+//	neighbours.go  ... as any member sees them, and how its jobs used them
 //	status.go    the agent's own state
 //	standbys.go  who goes on with whose jobs
 //	host.go      its machine, its owner, its past and its place in the map

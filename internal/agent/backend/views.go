@@ -39,6 +39,7 @@ func (b *Backend) findJob(ctx context.Context, id grid.JobID) (broker.JobState, 
 	if err == nil && !found {
 		job, found, err = b.archived(id)
 	}
+	b.nameDomains(job.Tasks)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: no such job: %s", view.ErrNotFound, id)
 	}
@@ -93,6 +94,7 @@ func jobView(job broker.JobState) view.JobView {
 	v := view.JobView{
 		ID: job.ID, Name: job.Job.Spec.Name, Kind: job.Job.Spec.Kind.String(), Count: job.Job.Count,
 		Tasks: view.PhaseCounts{}, Submitted: view.At(job.Submitted), Ended: view.At(job.Ended),
+		For: grid.DomainID(job.Ordered.Name),
 	}
 	var started time.Time
 	var promises []*view.PromiseView
@@ -234,7 +236,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	}
 	if t.Site != "" && t.Phase >= grid.PhaseAwarded {
 		distance := t.Distance
-		v.Site, v.SiteName, v.Distance = t.Site, n[t.Site], &distance
+		v.Site, v.SiteName, v.Distance, v.Domain = t.Site, n[t.Site], &distance, t.Domain
 	}
 	v.Started, v.Planned = view.At(t.StartedAt), plannedStart(job, t)
 	if t.Kept > 0 {
@@ -341,6 +343,9 @@ func offerTable(
 	table := view.OfferTable{
 		Job: job.ID, Members: 1, Map: job.Job.Spec.Map.String(), Answered: uint32(len(job.Answers)),
 		Never: len(job.Answers) > 0, Rows: []view.OfferRow{}, Counterfactuals: []string{},
+	}
+	if job.Abroad != "" {
+		table.Domains = strings.Split(job.Abroad, "; ")
 	}
 	faults := make(map[grid.SiteID]int)
 	for _, m := range members {

@@ -16,6 +16,12 @@ func (c *Client) Links(ctx context.Context) (view.Links, error) {
 	return ask[view.Links](ctx, c, call{method: http.MethodGet, path: "/links"}, nil)
 }
 
+// Neighbours lists the linked domains that the agent's jobs may run in.
+func (c *Client) Neighbours(ctx context.Context) ([]view.NeighbourRow, error) {
+	in := call{method: http.MethodGet, path: "/neighbours"}
+	return ask[[]view.NeighbourRow](ctx, c, in, nil)
+}
+
 // InviteDomain makes an invitation to a link, for a domain of that name or, without one, for any.
 func (c *Client) InviteDomain(
 	ctx context.Context, name grid.DomainID, span time.Duration,

@@ -62,7 +62,7 @@ func (r realm) join(ctx context.Context, inviter realm) {
 func startRealms(ctx context.Context, t *testing.T) []realm {
 	t.Helper()
 	lab := netlab.StartPublic(t)
-	dir, err := os.MkdirTemp(bin.dir, "d") //nolint:usetesting // sockets need short paths
+	dir, err := os.MkdirTemp(bin.dir, "d")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,5 +127,7 @@ func TestReceiptsOfBothDomainsAgree(t *testing.T) {
 		m.sites[0].start(t)
 	}
 	home.awaitLink(t)
-	eventually(t, patience, "the account is as it was", func() bool { return agree() && taken == before })
+	eventually(t, patience, "the account is as it was", func() bool {
+		return agree() && taken == before
+	})
 }

@@ -218,9 +218,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	if err = a.openGroups(); err != nil {
 		return a, err
 	}
-	if err = a.openBorder(); err != nil { //nolint:contextcheck // the agent's life, too
-		return a, err
-	}
 	a.bootSite()
 	a.learn()
 	a.watchOwner()

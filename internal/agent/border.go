@@ -199,7 +199,6 @@ func termsOf(link member.Link) (step.Link, error) {
 	p := link.Policy
 	term := step.Link{
 		Domain: domain, Name: link.Name, Key: link.Side.Key, Closed: p.Closed,
-		//nolint:gosec // validated when it was read: at most 4096
 		Give: uint32(p.Give), Take: uint32(p.Take), Tasks: uint32(p.Tasks),
 	}
 	for _, name := range p.Kinds {
@@ -218,12 +217,14 @@ const longestLook = time.Second
 
 // account is the work done for a linked domain, and by it, in core-seconds; zero while it is not
 // known.
-func (g *gateway) account(domain grid.SiteID) (given, taken float64) {
+func (g *gateway) account(
+	ctx context.Context, domain grid.SiteID,
+) (given, taken float64) {
 	l := g.running()
 	if l == nil {
 		return 0, 0
 	}
-	ctx, cancel := context.WithTimeout(g.a.ctx, longestLook)
+	ctx, cancel := context.WithTimeout(ctx, longestLook)
 	defer cancel()
 	err := l.ask(ctx, func() {
 		for _, s := range g.machine.Links() {
@@ -273,8 +274,8 @@ func (a *Agent) LinksChanged() {
 
 // Favours is the work that this domain has done for a linked one, and the other way round, in
 // core-seconds.
-func (a *Agent) Favours(domain grid.SiteID) (given, taken float64) {
-	return a.border.account(domain)
+func (a *Agent) Favours(ctx context.Context, domain grid.SiteID) (given, taken float64) {
+	return a.border.account(ctx, domain)
 }
 
 // newBorder makes a border's machine as the header of its journal says, for a replay.

@@ -116,7 +116,7 @@ func (a *Agent) openGroups() error {
 			j.pinTable() // before what nobody owns is swept
 		}
 	}
-	return nil
+	return a.openBorder()
 }
 
 // foundGroup puts the group of the own jobs on the disk. Facts in which others are certified have

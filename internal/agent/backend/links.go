@@ -13,7 +13,7 @@ import (
 )
 
 // Links lists the domains that this one is linked with, by name.
-func (b *Backend) Links(context.Context) (view.Links, error) {
+func (b *Backend) Links(ctx context.Context) (view.Links, error) {
 	v := view.Links{
 		Domain: b.cfg.P2P.Domain, DomainKey: b.members.Key(), Holder: b.members.Holds(),
 		Links: []view.LinkRow{}, Invites: []view.LinkInvite{}, Ended: []view.EndedLink{},
@@ -26,7 +26,7 @@ func (b *Backend) Links(context.Context) (view.Links, error) {
 		near[n.Key] = n
 	}
 	for _, link := range b.links.List() {
-		v.Links = append(v.Links, b.linkRow(link, near[link.Side.Key]))
+		v.Links = append(v.Links, b.linkRow(ctx, link, near[link.Side.Key]))
 	}
 	for _, i := range b.links.Invites() {
 		v.Invites = append(v.Invites, view.LinkInvite{
@@ -42,7 +42,9 @@ func (b *Backend) Links(context.Context) (view.Links, error) {
 }
 
 // linkRow shows a link; n is the zero value where it is not held here.
-func (b *Backend) linkRow(link member.Link, n p2p.Neighbour) view.LinkRow {
+func (b *Backend) linkRow(
+	ctx context.Context, link member.Link, n p2p.Neighbour,
+) view.LinkRow {
 	p := link.Policy
 	row := view.LinkRow{
 		Name: link.Name, Domain: n.Site, Key: link.Side.Key,
@@ -55,22 +57,24 @@ func (b *Backend) linkRow(link member.Link, n p2p.Neighbour) view.LinkRow {
 	if row.Connected {
 		row.Last = view.At(time.Now())
 	}
-	row.Given, row.Taken = b.agent.Favours(n.Site)
+	row.Given, row.Taken = b.agent.Favours(ctx, n.Site)
 	return row
 }
 
 // rowOf shows the link with the domain of that key.
-func (b *Backend) rowOf(key grid.DomainKey) (view.LinkRow, error) {
+func (b *Backend) rowOf(
+	ctx context.Context, key grid.DomainKey,
+) (view.LinkRow, error) {
 	link, found := b.links.Get(key)
 	if !found {
 		return view.LinkRow{}, linkError(member.LinkUnlinked)
 	}
 	for _, n := range b.mesh.Neighbours() {
 		if n.Key == key {
-			return b.linkRow(link, n), nil
+			return b.linkRow(ctx, link, n), nil
 		}
 	}
-	return b.linkRow(link, p2p.Neighbour{}), nil
+	return b.linkRow(ctx, link, p2p.Neighbour{}), nil
 }
 
 // linkError names an error in the words of the API.
@@ -157,12 +161,12 @@ func (b *Backend) JoinDomain(ctx context.Context, text string) (view.LinkRow, er
 		return view.LinkRow{}, linkError(err)
 	}
 	b.agent.LinksChanged()
-	return b.rowOf(link.Side.Key)
+	return b.rowOf(ctx, link.Side.Key)
 }
 
 // SetLinkPolicy changes what was decided about a linked domain, from now on.
 func (b *Backend) SetLinkPolicy(
-	_ context.Context, name grid.DomainID, change view.PolicyChange,
+	ctx context.Context, name grid.DomainID, change view.PolicyChange,
 ) (view.LinkRow, error) {
 	link, err := b.links.Change(name, member.PolicyChange{
 		Give: change.Give, Take: change.Take, Tasks: change.Tasks, Kinds: change.Kinds,
@@ -172,7 +176,7 @@ func (b *Backend) SetLinkPolicy(
 		return view.LinkRow{}, linkError(err)
 	}
 	b.agent.LinksChanged()
-	return b.rowOf(link.Side.Key)
+	return b.rowOf(ctx, link.Side.Key)
 }
 
 // Unlink ends the link with a domain.

@@ -80,7 +80,7 @@ func jobName(j view.JobView) string {
 	if j.For == "" {
 		return j.Name
 	}
-	name := strings.TrimPrefix(j.Name, string(j.For)+": ") // the gateway has put that before it
+	name := strings.TrimPrefix(j.Name, string(j.For)+": ") // the gateway put that first
 	return strings.TrimSpace(name + " (for domain " + string(j.For) + ")")
 }
 

@@ -52,7 +52,8 @@ func TestJobName(t *testing.T) {
 		by   grid.DomainID
 		want string
 	}{
-		{"sum", "", "sum"}, {"lab: sum", "lab", "sum (for domain lab)"},
+		{"sum", "", "sum"},
+		{"lab: sum", "lab", "sum (for domain lab)"},
 		{"", "lab", "(for domain lab)"},
 	} {
 		if got := jobName(view.JobView{Name: c.name, For: c.by}); got != c.want {

@@ -52,7 +52,9 @@ func TestJobName(t *testing.T) {
 		by   grid.DomainID
 		want string
 	}{
-		{"sum", "", "sum"}, {"sum", "lab", "sum (for domain lab)"}, {"", "lab", "(for domain lab)"},
+		{"sum", "", "sum"},
+		{"lab: sum", "lab", "sum (for domain lab)"},
+		{"", "lab", "(for domain lab)"},
 	} {
 		if got := jobName(view.JobView{Name: c.name, For: c.by}); got != c.want {
 			t.Errorf("%q for %q: %q, want %q", c.name, c.by, got, c.want)

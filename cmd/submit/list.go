@@ -80,7 +80,8 @@ func jobName(j view.JobView) string {
 	if j.For == "" {
 		return j.Name
 	}
-	return strings.TrimSpace(j.Name + " (for domain " + string(j.For) + ")")
+	name := strings.TrimPrefix(j.Name, string(j.For)+": ") // the gateway put that first
+	return strings.TrimSpace(name + " (for domain " + string(j.For) + ")")
 }
 
 func jobsResult(value any, jobs []view.JobView) result {

@@ -15,7 +15,7 @@ const (
 	reservations = 4                // as many as two sites have space for
 	ahead        = 45 * time.Second // they begin so much later
 	length       = 6 * time.Second
-	ttl          = 400 * time.Millisecond // answers to an announcement are awaited for so long
+	ttl          = 2 * time.Second // answers to an announcement are awaited for so long
 )
 
 // need holds the needs of a task or a reservation: a core of a site that runs work.

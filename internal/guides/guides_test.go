@@ -225,7 +225,7 @@ func checkPaths(words []string) (problems []string) {
 func helpOf(t *testing.T, program string, helps map[string]string, words []string) string {
 	t.Helper()
 	verb := []string{words[1]}
-	group := slices.Contains([]string{"config", "workload"}, words[1])
+	group := slices.Contains([]string{"config", "domain", "workload"}, words[1])
 	if group && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
 		verb = append(verb, words[2])
 	}

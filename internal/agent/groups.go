@@ -82,7 +82,7 @@ func (s *groups) foreign(self grid.SiteID) int {
 }
 
 // openGroups makes the groups that the store has, and the agent's own if it has none. The own one
-// is of this agent alone at first: its table has what the broker has kept.
+// is of this agent alone at first: its table has what the broker has kept. The border comes last.
 func (a *Agent) openGroups() error {
 	members, err := a.store.Members()
 	if err != nil {

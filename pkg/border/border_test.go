@@ -317,6 +317,29 @@ func TestNothingOfTheInsideCrosses(t *testing.T) {
 	}
 }
 
+// An answer that comes after its time is passed on for a while: what waits takes late offers.
+func TestALateAnswerIsPassedOn(t *testing.T) {
+	for _, c := range []struct {
+		after  time.Duration
+		passes bool
+	}{{time.Second + lateAnswer, true}, {time.Second + lateAnswer + 1, false}} {
+		r := newRig(t, nil)
+		r.tell(protocol.Announce{
+			Job: jobID, Seq: 1, Submitter: user, Count: 1, TTL: time.Second, Sample: 1,
+			Req: grid.Requirement{
+				Kind: grid.KindCommand, Need: grid.Resources{MilliCPUs: 1}, Runtime: time.Minute,
+			},
+		})
+		r.wait(c.after)
+		r.cross(protocol.BorderAnswer{Job: jobID, Seq: 1, Refusal: grid.Refusal{
+			Reason: grid.ReasonFull,
+		}})
+		if got := said[protocol.Refuse](r) != nil; got != c.passes {
+			t.Errorf("after %s it is passed on: %v", c.after, got)
+		}
+	}
+}
+
 func TestConfigurations(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"hops": func(c *Config) { c.MaxHops = protocol.MaxHops + 1 },

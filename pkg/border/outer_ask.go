@@ -38,6 +38,10 @@ type asked struct {
 	until     time.Time
 }
 
+// lateAnswer is the time beyond its TTL in which an answer is still passed on: a submitter takes
+// late offers for what waits, and hears that the neighbour is not silent.
+const lateAnswer = 5 * time.Second
+
 // onAnnounce asks the neighbour in whose name the question came. Of what the requirement says of
 // the holders of data nothing crosses.
 func (m *Machine) onAnnounce(from, to grid.SiteID, msg protocol.Announce) {
@@ -65,7 +69,8 @@ func (m *Machine) onAnnounce(from, to grid.SiteID, msg protocol.Announce) {
 	default:
 		ttl := max(msg.TTL*3/4, grid.MinTTL) // the answer has a way to go
 		m.queries[key] = asked{
-			submitter: from, seq: msg.Seq, need: msg.Req.Need.MilliCPUs, until: m.now.Add(msg.TTL),
+			submitter: from, seq: msg.Seq, need: msg.Req.Need.MilliCPUs,
+			until: m.now.Add(msg.TTL + lateAnswer),
 		}
 		m.sendBorder(to, protocol.BorderQuery{
 			Passage: way, Job: msg.Job, Seq: msg.Seq, Req: withoutHolders(msg.Req),

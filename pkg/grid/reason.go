@@ -129,6 +129,9 @@ func (r Refusal) Explain() string {
 		when = "never fits"
 	}
 	text := when + ": " + r.Reason.String()
+	if r.Want == 0 && r.Have == 0 {
+		return text // a neighbouring domain tells no amounts
+	}
 	switch r.Reason {
 	case ReasonCPUs:
 		return fmt.Sprintf("%s (wants %s cores, has %s)",

@@ -18,6 +18,7 @@ func TestExplain(t *testing.T) {
 		"never fits: too little memory (wants 4.0 GiB, has 2.0 GiB)": {
 			Reason: grid.ReasonMemory, Never: true, Want: 4 << 30, Have: 2 << 30,
 		},
+		"never fits: too few cores": {Reason: grid.ReasonCPUs, Never: true}, // a neighbour's
 		"not now: ran longer than estimated, and others were promised its place": {
 			Reason: grid.ReasonOverrun,
 		},

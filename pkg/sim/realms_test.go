@@ -71,11 +71,19 @@ func bags(n uint32, run time.Duration) grid.Job {
 // mine runs a job to its end and judges the world.
 func (w *World) mine(t *testing.T, o *Oracle, at grid.SiteID, job grid.Job) broker.JobState {
 	t.Helper()
+	return w.mineOf(t, o, at, job, Truth{Run: job.Spec.Runtime})
+}
+
+// mineOf is mine with the truth about the job.
+func (w *World) mineOf(
+	t *testing.T, o *Oracle, at grid.SiteID, job grid.Job, truth Truth,
+) broker.JobState {
+	t.Helper()
 	id, err := w.Submit(at, job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Submitted(w, id, Truth{Run: job.Spec.Runtime})
+	o.Submitted(w, id, truth)
 	s := mustEnd(t, w, w.elapsed+10*time.Minute, at, id)
 	if err := w.Run(w.elapsed + time.Minute); err != nil {
 		t.Fatal(err)
@@ -118,6 +126,31 @@ func TestWhatTheOwnDomainCannotTakeRunsAtANeighbours(t *testing.T) {
 	}
 	for _, id := range w.hosts["b0"].broker.Jobs() {
 		t.Errorf("b0 still has the job %s", id)
+	}
+}
+
+// Tasks for which no member will ever do wait for a neighbour that takes one at a time. Where no
+// neighbour will ever do either they are refused.
+func TestWhatNoMemberCanRunWaitsForANeighbour(t *testing.T) {
+	for _, small := range []string{"a", "ab"} {
+		w, o := twoDomains(t, func(cfg *Config) {
+			for i := range cfg.Sites {
+				if strings.Contains(small, string(cfg.Sites[i].ID[:1])) {
+					cfg.Sites[i].Capability.Total.MilliCPUs /= 4
+				}
+			}
+		})
+		job, want := bags(4, 10*time.Second), grid.PhaseDone
+		if small == "ab" {
+			want = grid.PhaseRefused
+		}
+		truth := Truth{Run: job.Spec.Runtime, MayRefuse: want == grid.PhaseRefused}
+		s := w.mineOf(t, o, "a1", job, truth)
+		for _, task := range s.Tasks {
+			if task.Phase != want {
+				t.Errorf("%s too small: %s is %s, want %s", small, task.ID, task.Phase, want)
+			}
+		}
 	}
 }
 

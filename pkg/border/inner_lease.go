@@ -165,12 +165,10 @@ func (m *Machine) forgetGuest(g *guest) {
 
 // callOff ends a job of the broker, if it has not ended, and has it forgotten.
 func (m *Machine) callOff(job grid.JobID) {
-	m.out.Emit(step.Order{
-		Command: m.number(), Input: step.CancelJob{Command: m.last, Job: job},
-	})
-	m.out.Emit(step.Order{
-		Command: m.number(), Input: step.ForgetJob{Command: m.last, Job: job},
-	})
+	n := m.number()
+	m.out.Emit(step.Order{Command: n, Input: step.CancelJob{Command: n, Job: job}})
+	n = m.number()
+	m.out.Emit(step.Order{Command: n, Input: step.ForgetJob{Command: n, Job: job}})
 }
 
 // onReceipt takes the receipt for an order that has ended, and counts it once.

@@ -40,7 +40,7 @@ if [ "$what" = restore ] && [ -e $dir/spoil ]; then
 fi
 for a; do case $a in run|restore) [ ! -e $dir/dead ] || exit 3;; esac; done
 if [ -e $dir/crash ]; then
-	case " $* " in *" run "*) %[2]s "$@"; echo panic >"$crashed"; exit 2;; esac
+	case " $* " in *" run "*) %[2]s "$@"; echo "panic: so it ends" >"$crashed"; exit 2;; esac
 fi
 if [ -e $dir/tarry-$what ]; then : >$dir/now; /bin/sleep 1; fi
 exec %[2]s "$@"
@@ -244,7 +244,7 @@ func TestACrashOfGVisorIsNoEndOfTheCommand(t *testing.T) {
 		a := whole(t, "", "echo up")
 		a.Task.Checkpoint.Whole = saved
 		r := lrmtest.Wait(t, lrmtest.Start(t, f, a))
-		told := !saved || strings.HasSuffix(r.Exit.Text, ": gVisor crashed: panic")
+		told := !saved || strings.HasSuffix(r.Exit.Text, ": gVisor crashed: panic: so it ends")
 		if r.Exit.Cause != grid.CauseSandbox || !told {
 			t.Errorf("saved %v: exit = %+v, want the sandbox to blame", saved, r.Exit)
 		}

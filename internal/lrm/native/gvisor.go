@@ -31,6 +31,7 @@ const (
 	// gvisorFatal appears in the log when gVisor failed, rather than its command.
 	gvisorFatal    = "FATAL ERROR"
 	mostGVisorLine = 200 // bytes of what it says that are passed on
+	goCrashed      = 2   // exit code of a Go program that has crashed
 	// mostCrashWords are the bytes of what it says when it crashes that are looked at.
 	mostCrashWords = 1 << 10
 )
@@ -127,8 +128,12 @@ func gvisorLog(dir string) string { return filepath.Join(dir, "runsc.log") }
 // one that a command may have, too.
 func gvisorCrash(dir string) string { return filepath.Join(dir, "runsc.crash") }
 
-// crashIn is the first line of a crash, "" if there was none.
-func crashIn(file string) string {
+// crashIn is the first line of a crash with which gVisor's kernel, a Go program, ended; "" if there
+// was none.
+func crashIn(file string, code int) string {
+	if code != goCrashed {
+		return ""
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return ""
@@ -136,10 +141,11 @@ func crashIn(file string) string {
 	defer f.Close()
 	words := make([]byte, mostCrashWords)
 	n, _ := io.ReadFull(f, words)
-	if said := firstLine(string(words[:n])); said != "" {
-		return "gVisor crashed: " + said
+	said := string(words[:n])
+	if strings.HasPrefix(said, "panic: ") || strings.HasPrefix(said, "fatal error: ") {
+		return "gVisor crashed: " + firstLine(said)
 	}
-	return ""
+	return "" // something else that it had to say
 }
 
 // try runs a shell in a sandbox like those of attempts.
@@ -193,7 +199,7 @@ func (e ending) gvisorCode() (int, bool) {
 	if _, err := os.Stat(gvisorStarted(e.attempt.Dir)); err != nil {
 		return 0, false
 	}
-	if crashIn(gvisorCrash(e.attempt.Dir)) != "" {
+	if crashIn(gvisorCrash(e.attempt.Dir), e.end.Code) != "" {
 		return 0, false
 	}
 	log, err := os.ReadFile(gvisorLog(e.attempt.Dir))

@@ -115,7 +115,7 @@ func (r *keptRun) await(cmd *exec.Cmd, log *os.File) {
 	if r.code == gvisorFailed {
 		r.words = failureIn(words)
 	}
-	if said := crashIn(r.crash()); said != "" {
+	if said := crashIn(r.crash(), r.code); said != "" {
 		r.words = said
 	}
 	if _, err := os.Stat(r.started()); err != nil && r.words == "" {

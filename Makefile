@@ -108,7 +108,7 @@ fuzz-smoke:
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
 # samples with the tag.
 e2e: examples
-	@go test -tags=e2e -count=1 -parallel 3 -timeout 20m ./e2e
+	@go test -tags=e2e -count=1 -parallel 3 -timeout 40m ./e2e
 	@go test -tags=e2e -count=1 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
 	@go test -tags=e2e -count=1 ./pkg/workload
 

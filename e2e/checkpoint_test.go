@@ -76,7 +76,7 @@ func chainOf(steps uint64) (value uint64) {
 func (m *mesh) killOnceSaved(t *testing.T, id grid.JobID) {
 	t.Helper()
 	victim := m.holder(t, id)
-	eventually(t, patience, "two checkpoints count", func() bool {
+	eventually(t, 3*patience, "two checkpoints count", func() bool {
 		saved := m.tasks(t, id)[0].Saved
 		return saved != nil && saved.Number >= 2
 	})

@@ -44,7 +44,9 @@ arrive. If it is not admitted, nothing is written. The agent must not be running
 			}
 			if token.Link {
 				return usageError{
-					errors.New("join: the token links two domains; use it with siteagent domain join"),
+					errors.New(
+						"join: the token links two domains; use it with siteagent domain join",
+					),
 				}
 			}
 			j := &joining{o: o, token: token, notes: cmd.ErrOrStderr(), verbose: verbose, began: time.Now()}

@@ -41,7 +41,7 @@ func (s *story) fill(ctx context.Context) error {
 	err = localmesh.Await(ctx, limit, "the job to end", func(ctx context.Context) (bool, error) {
 		all, wrong := s.owner().AllTasks(ctx, id)
 		if wrong != nil {
-			return false, nil //nolint:nilerr // it is asked again
+			return false, nil //nolint:nilerr // a busy agent is asked again, until the limit
 		}
 		s.overflow = all
 		if !told {

@@ -1,3 +1,6 @@
+// All that this site has decided and heard about who takes part is one table under one lock: one
+// subject, however long.
+
 package member
 
 import (

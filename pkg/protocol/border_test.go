@@ -23,7 +23,8 @@ func TestABorderStreamCarriesItsOwnMessagesAlone(t *testing.T) {
 		case !ForBorder(m) && (!errors.Is(err, ErrUnknownMessage) || got != nil):
 			t.Errorf("%s is taken from a border: %v", name, err)
 		}
-		if on, is := m.(OnBehalf); !is && ForBorder(m) && (OnBehalf{on.Behalf, m}).Validate() == nil {
+		on, is := m.(OnBehalf)
+		if !is && ForBorder(m) && (OnBehalf{on.Behalf, m}).Validate() == nil {
 			t.Errorf("%s is said on an owner's behalf", name)
 		}
 	}

@@ -109,7 +109,7 @@ func received(in Input) (*encodedReceipt, error) {
 	case BorderReceived:
 		receipt.From, msg = in.Domain, in.Message
 	default:
-		return nil, nil //nolint:nilnil // no receipt and no error: the input is written as it is
+		return nil, nil //nolint:nilnil // what is no receipt is written as it is
 	}
 	raw, err := protocol.Encode(msg)
 	if err != nil {

@@ -426,7 +426,7 @@ func TestRecoveringIsCalledOff(t *testing.T) {
 func TestWhatIsTracedIsLeftToItsTracer(t *testing.T) {
 	t.Parallel()
 	if err := CanTrace(); err != nil {
-		t.Skip("this process may trace nobody here: ", err)
+		t.Skip("the system lets this process trace no other: ", err)
 	}
 	const stop, goOn = 1 << (unix.SIGSTOP - 1), 1 << (unix.SIGCONT - 1)
 	cmd := still(t, 2, `setsid sh -c 'echo 1; read x <&3' & echo 1; read x <&3; true`)

@@ -147,8 +147,8 @@ Example: siteagent domain join mrslink1.AQNsYWIg...`,
 			token, err := member.ParseToken(args[0])
 			switch {
 			case err != nil:
-				return usageError{fmt.Errorf("domain join: no token of a domain, which begins with "+
-					"mrslink1. and is printed by siteagent domain invite: %w", err)}
+				return usageError{errors.New("domain join: not a token that links domains: one begins " +
+					`with "mrslink1."; copy the whole line that siteagent domain invite printed`)}
 			case !token.Link:
 				return usageError{errors.New("the token invites a site, not a domain: use it " +
 					"with siteagent join; siteagent domain invite prints one for a domain")}

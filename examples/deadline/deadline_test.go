@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -79,17 +77,5 @@ func TestThePlanOfTheStory(t *testing.T) {
 	}
 	if submitter := gifts()[0]; submitter.Memory<<20 >= need().MemoryBytes {
 		t.Errorf("the submitter has capacity for jobs")
-	}
-}
-
-func TestOptions(t *testing.T) {
-	if o, err := parseOptions([]string{"-v"}); err != nil || o.keep || !o.verbose {
-		t.Errorf("-v: %+v, %v", o, err)
-	}
-	if _, err := parseOptions([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("-h: %v, want help", err)
-	}
-	if _, err := parseOptions([]string{"now"}); err == nil {
-		t.Error("an argument was accepted")
 	}
 }

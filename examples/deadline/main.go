@@ -17,60 +17,22 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
-// options are the command line's.
-type options struct {
-	keep    bool
-	verbose bool
-}
-
-const usage = `go run ./examples/deadline [-keep] [-v]
-
-Starts four agents on this machine, gives them more jobs with a deadline than they
-can run in time, and makes a reservation among jobs that fill them. All it writes
-stands in one temporary directory, which it removes at the end, also after ^C. It
-exits with 0 only if what was promised was kept and what could not be promised was
-refused immediately.
-
-`
+const about = `Starts four agents on this machine, gives them more jobs with a deadline than they
+can run in time, and makes a reservation among jobs that fill them. It exits with 0
+only if what was promised was kept and what could not be promised was refused
+immediately.`
 
 func main() {
-	var o options
-	localmesh.Play("deadline", func(args []string) (verbose bool, err error) {
-		o, err = parseOptions(args)
-		return o.verbose, err
-	}, func(ctx context.Context, out *localmesh.Screen) error { return run(ctx, o, out) })
+	localmesh.Play(localmesh.Example{
+		Name: "deadline", About: about, More: "what each site answered", Run: run,
+	})
 }
 
-func parseOptions(args []string) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("deadline", flag.ContinueOnError)
-	flags.BoolVar(
-		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
-	)
-	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and what each site answered")
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, errors.New("want no arguments; see -h")
-	}
-	return o, nil
-}
-
-const (
-	placePrefix = "mrs-deadline-"
-	domain      = "deadline"
-)
+const domain = "deadline"
 
 // gifts are four owners' ceilings: one place each, but for the submitter, which has
 // no capacity.
@@ -84,17 +46,7 @@ func gifts() []localmesh.Gift {
 }
 
 // run is the whole story.
-func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
-	place, err := localmesh.MakePlace(placePrefix)
-	if err != nil {
-		return err
-	}
-	if o.keep {
-		out.Say("state and logs stay in %s", place.Dir)
-	} else {
-		out.Detail("working in %s", place.Dir)
-		defer func() { err = errors.Join(err, place.Remove()) }()
-	}
+func run(ctx context.Context, place *localmesh.Place, out *localmesh.Screen) (err error) {
 	out.Say("building siteagent")
 	siteagent, err := place.Build(ctx, "siteagent", "cmd/siteagent", nil)
 	if err != nil {

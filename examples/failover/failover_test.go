@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/internal/audit"
@@ -48,32 +46,10 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
-	if o, err := parseOptions([]string{"-v"}); err != nil || o.keep || !o.verbose {
-		t.Errorf("-v: %+v, %v", o, err)
-	}
-	if _, err := parseOptions([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("-h: %v, want help", err)
-	}
-	for _, args := range [][]string{{"now"}, {"-x"}} {
-		if _, err := parseOptions(args); err == nil {
-			t.Errorf("%v was accepted", args)
-		}
-	}
-}
-
 // The standbys cannot run the job, and those that run it stand by for nobody: a machine that did
 // both would be two losses.
 func TestNobodyRunsTheJobAndStandsBy(t *testing.T) {
-	place, err := localmesh.MakePlace(placePrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := place.Remove(); err != nil {
-			t.Error(err)
-		}
-	}()
+	place := &localmesh.Place{Dir: t.TempDir()}
 	m := localmesh.New(place, "siteagent", domain, gifts(), tune)
 	willing := 0
 	for _, a := range m.Agents {

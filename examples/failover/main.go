@@ -16,62 +16,25 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
-// options are the command line's.
-type options struct {
-	keep    bool
-	verbose bool
-}
-
-const usage = `go run ./examples/failover [-keep] [-v]
-
-Starts seven agents on this machine, kills the one that runs a job and then the one
+const about = `Starts seven agents on this machine, kills the one that runs a job and then the one
 that has submitted it, deletes the state of the latter, and checks that the job ends
-once, with the right result. All it writes stands in one temporary directory, which
-it removes at the end, also after ^C. It exits with 0 only if nothing was lost,
-nothing was done twice and the result matches a local run.
-
-`
+once, with the right result. It exits with 0 only if nothing was lost, nothing was
+done twice and the result matches a local run.`
 
 func main() {
-	var o options
-	localmesh.Play("failover", func(args []string) (verbose bool, err error) {
-		o, err = parseOptions(args)
-		return o.verbose, err
-	}, func(ctx context.Context, out *localmesh.Screen) error { return run(ctx, o, out) })
-}
-
-func parseOptions(args []string) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("failover", flag.ContinueOnError)
-	flags.BoolVar(
-		&o.keep, "keep", false,
-		"keep the directory with the agents' state and logs, and say where it is",
-	)
-	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and the report of the audit")
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, errors.New("want no arguments; see -h")
-	}
-	return o, nil
+	localmesh.Play(localmesh.Example{
+		Name: "failover", About: about, More: "the report of the audit", Run: run,
+	})
 }
 
 const (
-	placePrefix = "mrs-failover-"
-	domain      = "failover"
-	standbys    = 2
+	domain   = "failover"
+	standbys = 2
 )
 
 // gifts are seven owners' ceilings. The first three are old machines that run nothing: one
@@ -101,17 +64,7 @@ func tune(c *config.Agent) {
 }
 
 // run is the whole story.
-func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
-	place, err := localmesh.MakePlace(placePrefix)
-	if err != nil {
-		return err
-	}
-	if o.keep {
-		out.Say("state and logs stay in %s", place.Dir)
-	} else {
-		out.Detail("working in %s", place.Dir)
-		defer func() { err = errors.Join(err, place.Remove()) }()
-	}
+func run(ctx context.Context, place *localmesh.Place, out *localmesh.Screen) (err error) {
 	out.Say("building siteagent and the sieve")
 	siteagent, err := place.Build(ctx, "siteagent", "cmd/siteagent", nil)
 	if err != nil {

@@ -22,54 +22,34 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
-// options are the command line's.
-type options struct {
-	tasks   int
-	keep    bool
-	verbose bool
-}
-
 const (
 	defaultTasks = 48
 	fewestTasks  = 10 // fewer may be over before there is something to kill
 )
 
-const usage = `go run ./examples/quickstart [-tasks N] [-keep] [-v]
-
-Starts five agents on this machine, lets them take a census of the Go standard
-library, kills one of them half-way, and checks that nothing was lost. All it
-writes stands in one temporary directory, which it removes at the end, also
-after ^C. It exits with 0 only if every result matches a local run.
-
-`
+const about = `Starts five agents on this machine, lets them take a census of the Go standard
+library, kills one of them half-way, and checks that nothing was lost. It exits with
+0 only if every result matches a local run.`
 
 func main() {
 	var o options
-	localmesh.Play("quickstart", func(args []string) (verbose bool, err error) {
-		o, err = parseOptions(args)
-		return o.verbose, err
-	}, func(ctx context.Context, out *localmesh.Screen) error { return run(ctx, o, out) })
+	localmesh.Play(localmesh.Example{
+		Name: "quickstart", About: about, More: "every move of a task", Flags: o.define, Run: o.run,
+	})
 }
 
-func parseOptions(args []string) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+// options are the example's own flags.
+type options struct{ tasks int }
+
+// define defines the flags.
+func (o *options) define(flags *flag.FlagSet) (check func() error) {
 	flags.IntVar(&o.tasks, "tasks", defaultTasks, "`number` of packages to count, one task each")
-	flags.BoolVar(
-		&o.keep, "keep", false, "keep the directory with the agents' state and logs, and say where it is",
-	)
-	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and every move of a task")
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
+	return func() error {
+		if o.tasks < fewestTasks {
+			return fmt.Errorf("-tasks %d: want at least %d", o.tasks, fewestTasks)
+		}
+		return nil
 	}
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 || o.tasks < fewestTasks {
-		return o, fmt.Errorf("want -tasks of at least %d and no other arguments; see -h", fewestTasks)
-	}
-	return o, nil
 }
 
 // gifts are five owners' ceilings.
@@ -83,24 +63,12 @@ func gifts() []localmesh.Gift {
 	}
 }
 
-const (
-	placePrefix = "mrs-quickstart-"
-	domain      = "quickstart"
-)
+const domain = "quickstart"
 
 // run is the whole story.
-func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
-	place, err := localmesh.MakePlace(placePrefix)
-	if err != nil {
-		return err
-	}
-	if o.keep {
-		out.Say("state and logs stay in %s", place.Dir)
-	} else {
-		out.Detail("working in %s", place.Dir)
-		defer func() { err = errors.Join(err, place.Remove()) }()
-	}
-
+func (o *options) run(
+	ctx context.Context, place *localmesh.Place, out *localmesh.Screen,
+) (err error) {
 	packages, err := findPackages(ctx, o.tasks)
 	if err != nil {
 		return err

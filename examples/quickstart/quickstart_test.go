@@ -163,15 +163,20 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	if o, err := parseOptions(nil); err != nil || o.tasks != defaultTasks || o.keep || o.verbose {
-		t.Errorf("no arguments: %+v, %v", o, err)
-	}
-	if _, err := parseOptions([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("-h: %v, want help", err)
-	}
-	for _, args := range [][]string{{"-tasks", "9"}, {"-tasks", "many"}, {"now"}, {"-x"}} {
-		if _, err := parseOptions(args); err == nil {
-			t.Errorf("%v was accepted", args)
+	for _, c := range []struct {
+		args []string
+		want int // tasks; 0: refused
+	}{
+		{nil, defaultTasks}, {[]string{"-tasks", "10"}, fewestTasks}, {[]string{"-tasks", "9"}, 0},
+	} {
+		var o options
+		flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+		check := o.define(flags)
+		if err := flags.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(); (err == nil) != (c.want > 0) || err == nil && o.tasks != c.want {
+			t.Errorf("%v: %d tasks, %v; want %d", c.args, o.tasks, err, c.want)
 		}
 	}
 }

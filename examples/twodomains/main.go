@@ -17,57 +17,22 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
 )
 
-// options are the command line's.
-type options struct{ keep, verbose bool }
-
-const usage = `go run ./examples/twodomains [-keep] [-v]
-
-Starts two domains of four agents on this machine, links them, kills a site that holds
-reservations, fills its domain, and checks that the reservations were kept elsewhere, that the
-rest of the work ran in the other domain, once each, and that neither saw the inside of the
-other. All it writes stands in one temporary directory, which it removes at the end, also after
-^C. It exits with 0 only if all that is so.
-
-`
+const about = `Starts two domains of four agents on this machine, links them, kills a site that
+holds reservations, fills its domain, and checks that the reservations were kept elsewhere, that
+the rest of the work ran in the other domain, once each, and that neither saw the inside of the
+other. It exits with 0 only if all that is so.`
 
 func main() {
-	var o options
-	localmesh.Play("twodomains", func(args []string) (verbose bool, err error) {
-		o, err = parseOptions(args)
-		return o.verbose, err
-	}, func(ctx context.Context, out *localmesh.Screen) error { return run(ctx, o, out) })
+	localmesh.Play(localmesh.Example{
+		Name: "twodomains", About: about, More: "the report of the audit", Run: run,
+	})
 }
-
-func parseOptions(args []string) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("twodomains", flag.ContinueOnError)
-	flags.BoolVar(
-		&o.keep, "keep", false,
-		"keep the directory with the agents' state and logs, and say where it is",
-	)
-	flags.BoolVar(&o.verbose, "v", false, "say more: where things are, and the report of the audit")
-	flags.Usage = func() {
-		_, _ = fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, errors.New("want no arguments; see -h")
-	}
-	return o, nil
-}
-
-const placePrefix = "mrs-twodomains-"
 
 // cores are those of a site that runs work, one for a task or a reservation. No site gives more
 // than the machine has.
@@ -100,17 +65,7 @@ func tune(c *config.Agent) {
 }
 
 // run is the whole story.
-func run(ctx context.Context, o options, out *localmesh.Screen) (err error) {
-	place, err := localmesh.MakePlace(placePrefix)
-	if err != nil {
-		return err
-	}
-	if o.keep {
-		out.Say("state and logs stay in %s", place.Dir)
-	} else {
-		out.Detail("working in %s", place.Dir)
-		defer func() { err = errors.Join(err, place.Remove()) }()
-	}
+func run(ctx context.Context, place *localmesh.Place, out *localmesh.Screen) (err error) {
 	out.Say("building siteagent")
 	siteagent, err := place.Build(ctx, "siteagent", "cmd/siteagent", nil)
 	if err != nil {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"testing"
 	"time"
 
@@ -51,20 +49,6 @@ func TestVerdict(t *testing.T) {
 			"7 tasks ran next door, 0 lost, 0 doubled, 0 names leaked\n"
 		if c.ok && said.String() != want {
 			t.Errorf("%s: said %q, want %q", c.name, said.String(), want)
-		}
-	}
-}
-
-func TestOptions(t *testing.T) {
-	if o, err := parseOptions([]string{"-v"}); err != nil || o.keep || !o.verbose {
-		t.Errorf("-v: %+v, %v", o, err)
-	}
-	if _, err := parseOptions([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("-h: %v, want help", err)
-	}
-	for _, args := range [][]string{{"now"}, {"-x"}} {
-		if _, err := parseOptions(args); err == nil {
-			t.Errorf("%v was accepted", args)
 		}
 	}
 }

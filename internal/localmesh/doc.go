@@ -4,7 +4,7 @@
 //
 //	mesh.go     Mesh: agents configured, introduced, started
 //	place.go    the temporary directory, and programs built into it
-//	play.go     Play: the life of an example
+//	play.go     Example, Play: its command line and its life
 //	program.go  a WASM module of a few instructions, made without a compiler
 //	screen.go   what an example prints
 //	sleeper.go  a WASM module that sleeps, made without a compiler

@@ -3,6 +3,8 @@ package localmesh
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,43 @@ func TestOnlyItsOwnDirectoryIsRemoved(t *testing.T) {
 	}
 	if _, err := os.Stat(p.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its own directory: %v, want it gone", err)
+	}
+}
+
+func TestTheCommandLineOfAnExample(t *testing.T) {
+	lines := 1
+	e := Example{Name: "show", About: "Shows.", More: "more"}
+	e.Flags = func(f *flag.FlagSet) func() error {
+		f.SetOutput(io.Discard)
+		f.IntVar(&lines, "lines", lines, "`number` of lines")
+		return func() error {
+			if lines < 1 {
+				return errors.New("-lines: want at least 1")
+			}
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		args string
+		want options
+		err  string // what the refusal says
+	}{
+		{"", options{}, ""},
+		{"-v", options{verbose: true}, ""},
+		{"-keep -lines 2", options{keep: true}, ""},
+		{"-lines 0", options{}, "-lines"},
+		{"-lines many", options{}, "-lines"},
+		{"-x", options{}, "-x"},
+		{"now", options{}, "now"},
+		{"-h", options{}, flag.ErrHelp.Error()},
+	} {
+		got, err := e.parse(strings.Fields(c.args))
+		switch {
+		case c.err == "" && (err != nil || got != c.want):
+			t.Errorf("%q: %+v, %v; want %+v", c.args, got, err, c.want)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%q: %v, want a refusal that says %q", c.args, err, c.err)
+		}
 	}
 }
 

@@ -190,9 +190,9 @@ func TestOwner(t *testing.T) {
 	if moves := m.job(t, running).Moves; moves != 1 {
 		t.Errorf("the job moved %d times, want once", moves)
 	}
-	if hint := m.job(t, late).Hint; hint == "" {
-		t.Error("a job that nobody takes has no hint")
-	}
+	eventually(t, patience, "a job that nobody takes has a hint between two rounds", func() bool {
+		return m.job(t, late).Hint != ""
+	})
 	m.submit(t, "cancel", string(late)).want(t, 0)
 	m.audit(t)
 	m.replay(t)

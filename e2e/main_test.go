@@ -20,7 +20,7 @@ type built struct {
 	siteagent string
 	submit    string
 	guest     string // the WebAssembly module
-	warm      string // compiled modules of an agent that has run the guest
+	cache     string // compiled modules of an agent that has run the guest
 }
 
 var bin built
@@ -38,7 +38,7 @@ func testMain(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	bin = built{
 		dir: dir, siteagent: filepath.Join(dir, "siteagent"), submit: filepath.Join(dir, "submit"),
-		guest: filepath.Join(dir, "guest.wasm"), warm: filepath.Join(dir, "warm"),
+		guest: filepath.Join(dir, "guest.wasm"), cache: filepath.Join(dir, "cache"),
 	}
 	if err := bin.build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

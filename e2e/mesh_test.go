@@ -123,6 +123,9 @@ func prepareMeshWith(t *testing.T, change func(*site), settings ...string) *mesh
 // init makes the site's identity.
 func (s *site) init(t *testing.T) {
 	t.Helper()
+	if err := acquire(t.Context(), s.state); err != nil {
+		t.Fatal(err)
+	}
 	writeFile(t, s.config, s.base())
 	out, err := exec.Command(bin.siteagent, "--config", s.config, "init").Output()
 	if err != nil {
@@ -188,14 +191,6 @@ func (s *site) start(t *testing.T) {
 // launch starts the agent's process.
 func (s *site) launch(t *testing.T) {
 	t.Helper()
-	cache := filepath.Join(s.state, "wasm", "wasm-cache")
-	if _, err := os.Stat(cache); errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(bin.warm); err == nil {
-			if err := copyTree(bin.warm, cache); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -58,10 +58,10 @@ func newGroup(t *testing.T) *group {
 	g := &group{mesh: m, owner: m.sites[0], standbys: m.sites[1:3], workers: m.sites[3:]}
 	g.awaitGroup(t)
 	m.submit(t, "run", "-d", "--count", "4", "--wasm", bin.guest, "--", "ticks=1").want(t, 0)
-	eventually(t, patience, "both workers have compiled the guest", func() bool {
+	eventually(t, patience, "both workers have run the guest", func() bool {
 		return !slices.ContainsFunc(g.workers, func(s *site) bool {
-			found, _ := filepath.Glob(filepath.Join(s.state, "wasm", "wasm-cache", "*", "*"))
-			return len(found) == 0
+			_, err := os.Stat(filepath.Join(s.state, "runs.jsonl"))
+			return err != nil
 		})
 	})
 	return g

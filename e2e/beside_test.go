@@ -103,11 +103,7 @@ func startBeside(t *testing.T) *mesh {
 			"ceilings: {cpus: %s, memory: %dMiB, disk: 1GiB, gflops: %s}\n",
 			decimal(s.places*placeMilli), s.memory, decimal(s.mflops)))
 	}
-	m := prepareMeshWith(t, func(s *site) {
-		s.lease = longLease
-		must(t, os.Mkdir(s.state, 0o700))
-		must(t, copySpeed(t.Context(), s.state))
-	}, settings...)
+	m := prepareMeshWith(t, func(s *site) { s.lease = longLease }, settings...)
 	for _, s := range m.sites {
 		s.launch(t)
 	}

@@ -155,8 +155,8 @@ func TestWalls(t *testing.T) {
 		"write to the system": "touch /usr/x /usr/bin/x /etc/ld.so.cache /etc/passwd && echo " +
 			"out; echo x > /dev/x && echo out",
 		"write to the kernel": "echo x > /proc/sys/kernel/hostname && echo out; " +
-			"echo h > /proc/sysrq-trigger && echo out; find /proc/sys -type f -perm -200 -exec sh -c ': " +
-			">> $1' _ {} \\; -exec echo out \\; 2>/dev/null",
+			"echo h > /proc/sysrq-trigger && echo out; find /proc/sys -type f -perm -200 2>/dev/null | " +
+			"while read -r f; do true 2>/dev/null >> \"$f\" && echo out; done",
 		"remount": "mount -o remount,rw /usr && echo out; umount /usr && echo out; " +
 			"mount -t tmpfs x /tmp && echo out",
 		"make a device": "mknod /tmp/d b 254 0 && echo out; " +

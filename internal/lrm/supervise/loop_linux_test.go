@@ -176,6 +176,12 @@ func TestThePausesOfAMeter(t *testing.T) {
 		}
 	}
 	m.many = 2
+	m.look(now, m.used+2*meterIdle)
+	m.look(now, m.used+meterIdle)
+	if got := m.nextLook(now, time.Time{}); got != meterLatest {
+		t.Errorf("it looks in %s at a program that waits, want %s", got, meterLatest)
+	}
+	m.look(now, m.used+2*meterIdle)
 	for credit, want := range map[time.Duration]time.Duration{
 		-time.Hour: meterEvery, 0: meterEvery, 100 * time.Millisecond: 50 * time.Millisecond,
 		time.Hour: meterLatest,

@@ -13,7 +13,8 @@ const (
 	// between two looks at a program that is near its share, at least
 	meterEvery  = 20 * time.Millisecond
 	meterRarely = 250 * time.Millisecond // the same where it takes long to look and to stop
-	meterLatest = 100 * time.Millisecond // between two looks at one that is far from it
+	meterLatest = 100 * time.Millisecond // between two looks at one that is far from it or waits
+	meterIdle   = time.Millisecond       // of use between two looks: the program waits
 	longestHold = time.Second            // of one pause
 	milli       = 1000
 )
@@ -25,6 +26,7 @@ type meter struct {
 	many   float64       // how many it could use at most
 	credit time.Duration // of processor time; below 0 it is ahead of its share
 	used   time.Duration // at the last look
+	idle   bool          // between the last two looks
 	at     time.Time     // of the last look; zero: none
 	every  time.Duration // between two looks, at least
 }
@@ -56,6 +58,7 @@ func (m *meter) look(now time.Time, used time.Duration) time.Duration {
 	}
 	earned := scale(now.Sub(m.at), m.cores)
 	m.credit = min(m.credit+earned-max(used-m.used, 0), scale(meterBurst, m.cores))
+	m.idle = used-m.used <= meterIdle
 	m.at, m.used = now, max(used, m.used)
 	if m.credit >= 0 {
 		return 0
@@ -68,10 +71,14 @@ func (m *meter) look(now time.Time, used time.Duration) time.Duration {
 func (m *meter) forget() { m.at = time.Time{} }
 
 // nextLook is the time until the program can have used up its credit, or until
-// its pause ends.
+// its pause ends. One that waits is trusted to go on doing so for a moment: each look
+// wakes a process, and most programs with a small share wait.
 func (m *meter) nextLook(now, heldTill time.Time) time.Duration {
 	if !heldTill.IsZero() {
 		return heldTill.Sub(now)
+	}
+	if m.idle {
+		return max(meterLatest, m.every)
 	}
 	return max(min(scale(max(m.credit, 0), 1/m.many), meterLatest), m.every)
 }

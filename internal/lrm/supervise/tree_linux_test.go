@@ -302,9 +302,7 @@ func TestProcessorTimeOfATree(t *testing.T) {
 		spec Spec
 		want time.Duration
 	}{
-		"one process": {Spec{}, root},
-		"no tree":     {Spec{FreezeDir: group(t, stat(usage))}, root},
-		"tree":        {Spec{Tree: true}, root + more},
+		"tree": {Spec{Tree: true}, root + more},
 		"group": {
 			Spec{Tree: true, FreezeDir: group(t, stat(usage))},
 			1234567 * time.Microsecond,
@@ -317,8 +315,21 @@ func TestProcessorTimeOfATree(t *testing.T) {
 			t.Errorf("%s: used %s, %v, want %s", name, got, ok, c.want)
 		}
 	}
-	if got, ok := (&Spec{Tree: true}).runnerTime(-1); ok || got != 0 {
-		t.Errorf("what is gone used %s", got)
+	// A clock is exact, and counts the first process alone, whatever its group has used.
+	for name, spec := range map[string]Spec{
+		"one process": {}, "no tree": {FreezeDir: group(t, stat(usage))},
+	} {
+		got, ok := spec.runnerTime(pid)
+		if off := (got - root).Abs(); !ok || off >= timeFields*clockTick {
+			t.Errorf("%s: used %s, %v, want about %s", name, got, ok, root)
+		}
+	}
+	for _, gone := range []int{-1, 0} {
+		for _, tree := range []bool{false, true} {
+			if got, ok := (&Spec{Tree: tree}).runnerTime(gone); ok || got != 0 {
+				t.Errorf("what is gone used %s", got)
+			}
+		}
 	}
 	fields := strings.Fields("S 1 100 100 100 100 100 100 100 100 100 1 20 300 4000 90000 90000")
 	if got := fieldsTime(fields); got != 4321*clockTick {

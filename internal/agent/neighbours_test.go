@@ -81,6 +81,13 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	c.neighbours.lost(c.Agent, "another")
 	c.neighbours.lost(c.Agent, "gate")
 	c.received("gate", near(t, domain, "gate", 7, "campus"))
+	besides := near(t, domain, "gate", 8, "campus")
+	besides.All[0].Beside = true
+	c.received("gate", besides) // and the signature is over something else
+	if besides.Signature, err = domain.Key().Sign(besides.SignedBytes()); err != nil {
+		t.Fatal(err)
+	}
+	c.received("gate", besides)
 	want := []step.Input{
 		comesAs("campus"), comesAs("physics"),
 		step.PeerGone{Site: stands("campus")},
@@ -90,13 +97,6 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	if diff := cmp.Diff(want, c.heardOfPeers()); diff != "" {
 		t.Errorf("the broker hears (-want +got):\n%s", diff)
 	}
-	besides := near(t, domain, "gate", 8, "campus")
-	besides.All[0].Beside = true
-	c.received("gate", besides) // and the signature is over something else
-	if besides.Signature, err = domain.Key().Sign(besides.SignedBytes()); err != nil {
-		t.Fatal(err)
-	}
-	c.received("gate", besides)
 	if got := c.around.sites("here"); len(got) != 0 {
 		t.Errorf("%v are taken for members", got)
 	}

@@ -65,8 +65,10 @@ func btoi(is bool) int {
 // mayGoAbroad reports whether a job's tasks may run in another domain: independent ones without a
 // promise, as many borders as their own domain allows.
 func (h herald) mayGoAbroad(j *job) bool {
-	return len(h.peers.near) > 0 && !j.traits.home && (!j.ordered.Foreign() || j.ordered.Hops > 0) &&
-		(j.ordered.Foreign() || !h.peers.cutOff)
+	if len(h.peers.near) == 0 || j.traits.home {
+		return false
+	}
+	return j.ordered.Hops > 0 || !j.ordered.Foreign() && !h.peers.cutOff
 }
 
 // saysWhose lets the border know whose question it is that it is about to hear.

@@ -73,7 +73,7 @@ func TestWhatStaysAtHomeIsNotAskedForBeside(t *testing.T) {
 	for name, change := range map[string]func(*grid.Job){
 		"a deadline": func(j *grid.Job) { j.Spec.Window.Deadline = now.Add(time.Hour) },
 		"a flood":    func(j *grid.Job) { j.Flood = true },
-		"copies":     func(j *grid.Job) { j.Redundancy = grid.Redundancy{Replicas: 2, Agreement: 2} },
+		"copies":     func(j *grid.Job) { j.Redundancy.Replicas, j.Redundancy.Agreement = 2, 2 },
 	} {
 		b, job := neighboured(t, true), testJob(1)
 		change(&job)
@@ -208,7 +208,8 @@ func TestATaskWithASavedStateGoesToAMemberFirst(t *testing.T) {
 	if order := rankedOffers(b, j); order != "campus a" {
 		t.Errorf("ranked %q, want the nearest first", order)
 	}
-	j.tasks[0].counted = []counted{{Checkpoint: grid.Checkpoint{Number: 1, CID: "bstate", Bytes: 1}}}
+	state := grid.Checkpoint{Number: 1, CID: "bstate", Bytes: 1}
+	j.tasks[0].counted = []counted{{Checkpoint: state}}
 	if order := rankedOffers(b, j); order != "a campus" {
 		t.Errorf("with a saved state ranked %q, want the member first", order)
 	}
@@ -218,7 +219,8 @@ func TestATaskWithASavedStateGoesToAMemberFirst(t *testing.T) {
 func rankedOffers(b *bench, j *job) string {
 	var names []string
 	for i, site := range []grid.SiteID{campus, "a"} {
-		b.hear(site, protocol.Bid{Job: j.id, Seq: j.seq, Offer: offer(uint64(i+1), float64(i+1), 1)})
+		nearness := offer(uint64(i+1), float64(i+1), 1)
+		b.hear(site, protocol.Bid{Job: j.id, Seq: j.seq, Offer: nearness})
 	}
 	for _, c := range b.m.peers.standing(j) {
 		names = append(names, string(c.offer.Site))

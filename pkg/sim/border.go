@@ -54,6 +54,10 @@ func (h *host) stepBorder(in step.Input) {
 	if g == nil || !h.up || w.failure != nil {
 		return
 	}
+	if received, is := in.(step.BorderReceived); is && h.fraud != nil {
+		h.fraud.hears(received.Domain, received.Message)
+		return
+	}
 	effects := g.Step(h.now(), in)
 	w.steps++
 	if !w.cfg.Fast {

@@ -254,6 +254,57 @@ func TestWhoGivesNothingBackIsServedLast(t *testing.T) {
 	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "c0", c))
 }
 
+// A domain that takes whatever it is given and never starts it costs the time in which it should
+// have, and then is said to be at fault; what it was given runs elsewhere, once. A task that has
+// failed somewhere goes to it last: to an honest neighbour first, although that is farther.
+func TestADomainThatNeverStartsWhatItTakes(t *testing.T) {
+	for _, besides := range []bool{false, true} {
+		o := NewOracle()
+		lost := map[string]int{}
+		cfg := Config{Seed: 5, CheckFacts: true, Network: lan()}
+		cfg.Watch = func(n Sight) {
+			if r := n.Report; n.Broker && r.Site == "domain-b" && r.Event != "" {
+				lost[r.Event+" "+r.Text]++
+			}
+			o.Watch(n)
+		}
+		cfg.Sites, cfg.Realms = realms(2, 1, 2)
+		if besides {
+			beside(&cfg, "b", "c")
+		}
+		w := New(cfg)
+		_ = w.Run(5 * time.Second)
+		w.Lie("b0", lieIdle)
+		id := mustSubmit(t, w, "a1", bags(6, 30*time.Second))
+		o.Submitted(w, id, Truth{Run: 30 * time.Second})
+		s := mustEnd(t, w, time.Hour, "a1", id)
+		wantAllDone(t, s)
+		for _, f := range o.Judge(w, 0) {
+			if f.Flaw != flawUnended { // it takes long to see that nothing starts
+				t.Error(f)
+			}
+		}
+		if n := abroad(s); n["b"] != 0 || n["c"] == 0 {
+			t.Errorf("beside %v: ran at %v, want nothing at b and some at c", besides, n)
+		}
+		tried := 0
+		for _, task := range s.Tasks {
+			for _, try := range task.Tries {
+				if try.Domain == "b" {
+					tried++
+				}
+			}
+		}
+		if len(lost) == 0 || tried == 0 {
+			t.Errorf("beside %v: lost %v of %d attempts at b", besides, lost, tried)
+		}
+		if w.hosts["a1"].disk.facts[roleBroker].Get("fault/1", "domain-b") == nil {
+			t.Errorf("beside %v: nothing is counted against b", besides)
+		}
+		t.Log(lost, tried)
+	}
+}
+
 // beside has each domain of a world ask some neighbours together with its members.
 func beside(cfg *Config, names ...grid.DomainID) {
 	for i := range cfg.Realms {

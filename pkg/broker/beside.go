@@ -47,7 +47,7 @@ func atHomeFirst[T any](p *peers, j *job, all []T, site func(T) grid.SiteID) {
 // isSecond reports whether a site comes after the members; equal: a neighbour that is asked
 // together with them does not.
 func (p *peers) isSecond(site grid.SiteID, equal bool) bool {
-	return p.domainOf(site) != "" && !(equal && p.isBeside(site))
+	return p.domainOf(site) != "" && (!equal || !p.isBeside(site))
 }
 
 // anyWaits reports whether any waiting task is so.

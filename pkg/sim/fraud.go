@@ -27,7 +27,7 @@ func (h *host) defraud() {
 // goOn asks each second for the leases of all that it holds.
 func (f *fraud) goOn() {
 	f.world.schedule(lieEvery, func() {
-		if f.host.fraud != f {
+		if f.fraud != f {
 			return
 		}
 		f.goOn()

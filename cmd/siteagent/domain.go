@@ -201,7 +201,7 @@ func (p *percentFlag) Type() string { return "percent" }
 func domainPolicyCommand(o *options) *cobra.Command {
 	var give, take percentFlag
 	var kinds []string
-	tasks, closed := 0, false
+	tasks, onward, closed, beside := 0, 0, false, false
 	cmd := &cobra.Command{
 		Use: "policy NAME", Short: "Show or change the terms on which a domain is linked",
 		Long: `Show the terms on which the domain NAME is linked, or change them. What is not named
@@ -211,7 +211,9 @@ Examples:
   siteagent domain policy campus                      shows them
   siteagent domain policy campus --give 30% --tasks 8
   siteagent domain policy campus --closed             nothing new is given or taken
-  siteagent domain policy campus --closed=false       as before`,
+  siteagent domain policy campus --closed=false       as before
+  siteagent domain policy campus --beside             ask it together with the members
+  siteagent domain policy campus --onward 1           ... and those that it asks`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errNoDomain}
@@ -222,6 +224,12 @@ Examples:
 			}
 			if cmd.Flags().Changed("closed") {
 				change.Closed = &closed
+			}
+			if cmd.Flags().Changed("beside") {
+				change.Beside = &beside
+			}
+			if cmd.Flags().Changed("onward") {
+				change.Onward = &onward
 			}
 			for _, k := range kinds {
 				if k != grid.KindWasm.String() && k != grid.KindCommand.String() {
@@ -245,6 +253,8 @@ Examples:
 	flags.Var(&take, "take", "what it may do for this domain at a time, of this one's capacity")
 	flags.StringSliceVar(&kinds, "kinds", nil, "of work that is taken from it: wasm, command")
 	flags.IntVar(&tasks, "tasks", 0, "of the other one that may be here at a time, 1 to 4096")
+	flags.BoolVar(&beside, "beside", false, "ask it together with the members, not after them")
+	flags.IntVar(&onward, "onward", 0, "borders more that what it is asked for may cross, 0 to 3")
 	flags.BoolVar(&closed, "closed", false, "give and take nothing new")
 	return cmd
 }
@@ -253,6 +263,12 @@ Examples:
 func policyText(p view.LinkPolicy) string {
 	text := fmt.Sprintf("gives %d%%, takes %d%%, %s, at most %s",
 		p.Give, p.Take, strings.Join(slices.Clone(p.Kinds), "+"), plural(p.Tasks, "task", "tasks"))
+	if p.Beside {
+		text += ", beside the members"
+	}
+	if p.Onward > 0 {
+		text += fmt.Sprintf(", %s onward", plural(p.Onward, "border", "borders"))
+	}
 	if p.Closed {
 		text = "closed (" + text + ")"
 	}

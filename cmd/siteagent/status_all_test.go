@@ -114,3 +114,18 @@ func TestProbeHostMeasuresOnce(t *testing.T) {
 		t.Error("the owner's word on the disk does not count")
 	}
 }
+
+// The agent is started with the leases that are set.
+func TestLeasesReachTheAgent(t *testing.T) {
+	c := config.Default(config.PresetTest, func(string) (string, bool) { return "", false })
+	c.StateDir = t.TempDir()
+	c.Lease.Length, c.Lease.Reserved = 4*time.Second, 7*time.Minute
+	got, err := assemble(t.Context(), c, obs.NewRegistry(), obs.Or(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Lease != c.Lease.Length || got.Reserved != c.Lease.Reserved {
+		t.Errorf("leases of %s and %s, want %s and %s",
+			got.Lease, got.Reserved, c.Lease.Length, c.Lease.Reserved)
+	}
+}

@@ -30,7 +30,7 @@ type gateway struct {
 	mu     sync.Mutex
 	loop   *loop                         // guarded by mu; nil: there is no machine
 	here   map[grid.SiteID]grid.DomainID // guarded by mu; linked domains that are connected
-	open   map[grid.SiteID]bool          // guarded by mu; those over whose link something may cross
+	terms  map[grid.SiteID]step.Link     // guarded by mu; those over whose link something is taken
 	madeMS int64                         // guarded by mu; of what members were told last
 
 	machine *border.Machine // only within the loop, and before it runs
@@ -38,7 +38,7 @@ type gateway struct {
 
 func newGateway(a *Agent) *gateway {
 	return &gateway{
-		a: a, here: make(map[grid.SiteID]grid.DomainID), open: make(map[grid.SiteID]bool),
+		a: a, here: make(map[grid.SiteID]grid.DomainID), terms: make(map[grid.SiteID]step.Link),
 	}
 }
 
@@ -170,7 +170,7 @@ func (g *gateway) decided(links []member.Link) {
 		}
 	}
 	terms := make([]step.Link, 0, len(links))
-	open := make(map[grid.SiteID]bool, len(links))
+	taken := make(map[grid.SiteID]step.Link, len(links))
 	for _, link := range links {
 		term, err := termsOf(link)
 		if err != nil {
@@ -178,13 +178,15 @@ func (g *gateway) decided(links []member.Link) {
 			continue
 		}
 		terms = append(terms, term)
-		open[term.Domain] = !term.Closed && term.Take > 0
+		if !term.Closed && term.Take > 0 {
+			taken[term.Domain] = term
+		}
 	}
 	slices.SortFunc(terms, func(a, b step.Link) int {
 		return strings.Compare(string(a.Domain), string(b.Domain))
 	})
 	g.mu.Lock()
-	g.open = open
+	g.terms = taken
 	g.mu.Unlock()
 	g.tell(step.LinksChanged{Links: terms})
 	g.tellMembers()
@@ -200,6 +202,7 @@ func termsOf(link member.Link) (step.Link, error) {
 	term := step.Link{
 		Domain: domain, Name: link.Name, Key: link.Side.Key, Closed: p.Closed,
 		Give: uint32(p.Give), Take: uint32(p.Take), Tasks: uint32(p.Tasks),
+		Beside: p.Beside, Onward: uint32(p.Onward),
 	}
 	for _, name := range p.Kinds {
 		for _, kind := range []grid.WorkKind{grid.KindWasm, grid.KindCommand} {

@@ -16,10 +16,10 @@ import (
 // it. It is safe for concurrent use.
 type neighbours struct {
 	mu      sync.Mutex
-	gateway grid.SiteID                   // guarded by mu; empty: nobody has said anything
-	madeMS  int64                         // guarded by mu; when that was said
-	here    map[grid.SiteID]grid.DomainID // guarded by mu
-	known   map[grid.SiteID]grid.DomainID // guarded by mu; of this run, for people
+	gateway grid.SiteID                        // guarded by mu; empty: nobody has said anything
+	madeMS  int64                              // guarded by mu; when that was said
+	here    map[grid.SiteID]protocol.Neighbour // guarded by mu
+	known   map[grid.SiteID]grid.DomainID      // guarded by mu; of this run, for people
 }
 
 // NeighbourNames are the names of the domains that were neighbours in this run.
@@ -79,8 +79,10 @@ func (g *gateway) news() (protocol.Neighbours, error) {
 	g.madeMS = max(g.madeMS+1, g.a.clock.shows().UnixMilli())
 	m := protocol.Neighbours{Gateway: g.a.mesh.Self(), MadeMS: g.madeMS}
 	for domain, name := range g.here {
-		if g.open[domain] {
-			m.All = append(m.All, protocol.Neighbour{Domain: domain, Name: name})
+		if terms, taken := g.terms[domain]; taken {
+			m.All = append(m.All, protocol.Neighbour{
+				Domain: domain, Name: name, Beside: terms.Beside,
+			})
 		}
 	}
 	slices.SortFunc(m.All, func(a, b protocol.Neighbour) int {
@@ -107,15 +109,16 @@ func (a *Agent) onNeighbours(from grid.SiteID, m protocol.Neighbours) {
 		return
 	}
 	before := n.here
-	n.gateway, n.madeMS, n.here = from, m.MadeMS, make(map[grid.SiteID]grid.DomainID, len(m.All))
+	n.gateway, n.madeMS = from, m.MadeMS
+	n.here = make(map[grid.SiteID]protocol.Neighbour, len(m.All))
 	if n.known == nil || len(n.known) > mostKnown {
 		n.known = make(map[grid.SiteID]grid.DomainID)
 	}
 	for _, near := range m.All {
-		n.here[near.Domain], n.known[near.Domain] = near.Name, near.Name
-		if before[near.Domain] != near.Name {
+		n.here[near.Domain], n.known[near.Domain] = near, near.Name
+		if before[near.Domain] != near {
 			a.tellBrokers(step.PeerSeen{
-				Site: near.Domain, Name: string(near.Name), Domain: near.Name,
+				Site: near.Domain, Name: string(near.Name), Domain: near.Name, Beside: near.Beside,
 			})
 		}
 		delete(before, near.Domain)
@@ -124,7 +127,7 @@ func (a *Agent) onNeighbours(from grid.SiteID, m protocol.Neighbours) {
 }
 
 // leaves tells the submitters that act here that neighbours are gone.
-func (a *Agent) leaves(domains map[grid.SiteID]grid.DomainID) {
+func (a *Agent) leaves(domains map[grid.SiteID]protocol.Neighbour) {
 	for _, domain := range slices.Sorted(maps.Keys(domains)) {
 		a.tellBrokers(step.PeerGone{Site: domain})
 	}

@@ -35,6 +35,11 @@ func comesAs(name grid.DomainID) step.Input {
 	return step.PeerSeen{Site: stands(name), Name: string(name), Domain: name}
 }
 
+// besideMembers is one that is asked together with the members.
+func besideMembers(name grid.DomainID) step.Input {
+	return step.PeerSeen{Site: stands(name), Name: string(name), Domain: name, Beside: true}
+}
+
 // heardOfPeers are all that the broker heard of peers, in order.
 func (c *circle) heardOfPeers() (all []step.Input) {
 	c.settle(c.t)
@@ -52,6 +57,7 @@ func (c *circle) heardOfPeers() (all []step.Input) {
 func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	c := newRealm(t)
 	domain, forger := c.owner, identity(t)
+	var err error
 	good := near(t, domain, "gate", 5, "campus", "physics")
 	c.received("gate", good)
 	changed := near(t, domain, "gate", 9, "campus")
@@ -75,11 +81,18 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	c.neighbours.lost(c.Agent, "another")
 	c.neighbours.lost(c.Agent, "gate")
 	c.received("gate", near(t, domain, "gate", 7, "campus"))
+	besides := near(t, domain, "gate", 8, "campus")
+	besides.All[0].Beside = true
+	c.received("gate", besides) // and the signature is over something else
+	if besides.Signature, err = domain.Key().Sign(besides.SignedBytes()); err != nil {
+		t.Fatal(err)
+	}
+	c.received("gate", besides)
 	want := []step.Input{
 		comesAs("campus"), comesAs("physics"),
 		step.PeerGone{Site: stands("campus")},
 		step.PeerGone{Site: stands("physics")},
-		comesAs("campus"),
+		comesAs("campus"), besideMembers("campus"),
 	}
 	if diff := cmp.Diff(want, c.heardOfPeers()); diff != "" {
 		t.Errorf("the broker hears (-want +got):\n%s", diff)
@@ -87,7 +100,7 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	if got := c.around.sites("here"); len(got) != 0 {
 		t.Errorf("%v are taken for members", got)
 	}
-	if got := c.around.all(); !cmp.Equal(got, []step.Input{comesAs("campus")}) {
+	if got := c.around.all(); !cmp.Equal(got, []step.Input{besideMembers("campus")}) {
 		t.Errorf("a broker that boots hears %v", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // seat is a domain whose clock stands where a test sets it.
@@ -392,7 +393,9 @@ func TestPoliciesAreValid(t *testing.T) {
 		kind := rapid.SampledFrom([]string{"wasm", "command", "jazz"})
 		change := PolicyChange{
 			Give: number.Draw(t, "give"), Take: number.Draw(t, "take"),
-			Tasks: number.Draw(t, "tasks"), Kinds: rapid.SliceOfN(kind, 0, 4).Draw(t, "kinds"),
+			Onward: rapid.Ptr(rapid.IntRange(-1, protocol.MaxHops), true).Draw(t, "onward"),
+			Beside: rapid.Ptr(rapid.Bool(), true).Draw(t, "beside"),
+			Tasks:  number.Draw(t, "tasks"), Kinds: rapid.SliceOfN(kind, 0, 4).Draw(t, "kinds"),
 		}
 		link, err := lab.Change("campus", change)
 		after := lab.List()[0].Policy

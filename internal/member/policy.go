@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // maxPolicyTasks is the largest number of tasks at a time that a policy can allow.
@@ -21,6 +22,10 @@ type LinkPolicy struct {
 	Kinds  []string `json:"kinds"`  // of work taken from the other one: wasm, command; ascending
 	Tasks  int      `json:"tasks"`  // of the other one that may be here at a time, 1 to 4096
 	Closed bool     `json:"closed"` // nothing new is given or taken until it is opened again
+	// Beside: the other one is asked together with the members of this domain, not after them.
+	Beside bool `json:"beside,omitempty"`
+	// Onward says how many borders more what it is asked for may cross, 0 to 3.
+	Onward int `json:"onward,omitempty"`
 }
 
 // defaultPolicy is that of a fresh link: a fifth, in the sandbox that all sites have.
@@ -43,6 +48,8 @@ func (p LinkPolicy) Validate() error {
 	case p.Tasks < 1 || p.Tasks > maxPolicyTasks:
 		return bad("tasks: want 1 to %d, have %d; to take none, close the link",
 			maxPolicyTasks, p.Tasks)
+	case p.Onward < 0 || p.Onward >= protocol.MaxHops:
+		return bad("onward: want 0 to %d, have %d", protocol.MaxHops-1, p.Onward)
 	case len(p.Kinds) == 0:
 		return bad("kinds: want wasm, command or both; to take none, close the link")
 	case !slices.IsSorted(p.Kinds) || len(slices.Compact(slices.Clone(p.Kinds))) != len(p.Kinds):
@@ -58,15 +65,15 @@ func (p LinkPolicy) Validate() error {
 
 // PolicyChange is an order of the administrator: what is nil stays as it is.
 type PolicyChange struct {
-	Give, Take, Tasks *int
-	Kinds             []string // empty: as it is
-	Closed            *bool
+	Give, Take, Tasks, Onward *int
+	Kinds                     []string // empty: as it is
+	Closed, Beside            *bool
 }
 
 // apply gives the policy that follows.
 func (c PolicyChange) apply(p LinkPolicy) LinkPolicy {
 	for _, set := range []struct{ to, value *int }{
-		{&p.Give, c.Give}, {&p.Take, c.Take}, {&p.Tasks, c.Tasks},
+		{&p.Give, c.Give}, {&p.Take, c.Take}, {&p.Tasks, c.Tasks}, {&p.Onward, c.Onward},
 	} {
 		if set.value != nil {
 			*set.to = *set.value
@@ -77,8 +84,10 @@ func (c PolicyChange) apply(p LinkPolicy) LinkPolicy {
 		slices.Sort(kinds)
 		p.Kinds = slices.Compact(kinds)
 	}
-	if c.Closed != nil {
-		p.Closed = *c.Closed
+	for _, set := range []struct{ to, value *bool }{{&p.Closed, c.Closed}, {&p.Beside, c.Beside}} {
+		if set.value != nil {
+			*set.to = *set.value
+		}
 	}
 	return p
 }

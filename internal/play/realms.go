@@ -36,7 +36,7 @@ func realms(s scenario.Scenario) []sim.Realm {
 			}
 			all[i].Hops = max(all[i].Hops, k.Hops)
 			all[i].Links = append(all[i].Links, step.Link{
-				Name: other, Give: k.Give, Take: 100, Tasks: k.Tasks,
+				Name: other, Give: k.Give, Take: 100, Tasks: k.Tasks, Beside: k.Beside,
 				Kinds: []grid.WorkKind{grid.KindWasm, grid.KindCommand},
 			})
 		}

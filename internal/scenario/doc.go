@@ -10,6 +10,7 @@
 //	sites   n=8 cores=2..9 gflops=8..36 mem=4GiB uplink=10Mbps domain=a
 //	link    a=a b=b give=50 tasks=4 hops=1      # the gateway of each is its first site
 //	link    a=b b=c cut=1m for=30s              # nothing crosses for a while
+//	link    a=a b=c beside=yes                  # each is asked together with the other's members
 //	net     latency=2ms jitter=1ms loss=.1 duplicate=.1 reorder=.1
 //	clock   site=s3 skew=5m
 //	submit  job=j1 at=1s by=s0 count=10 gflops=4 mem=256MiB run=20s data=8MiB ttl=1s

@@ -14,6 +14,8 @@ type Link struct {
 	Give  uint32 // how much of each the other may use at a time, percent of its cores; 100: all
 	Tasks uint32 // most tasks of each at the other at a time; 0: no limit
 	Hops  uint32 // how many borders work of either may cross
+	// Beside: each asks the other one together with its members, not after them.
+	Beside bool
 	// Cut is when nothing crosses it any more, and For for how long; 0: never, and to the end.
 	Cut, For time.Duration
 }
@@ -23,6 +25,9 @@ func (k Link) text() string {
 	text := fmt.Sprintf("link a=%s b=%s give=%d hops=%d", k.A, k.B, k.Give, k.Hops)
 	if k.Tasks > 0 {
 		text += fmt.Sprintf(" tasks=%d", k.Tasks)
+	}
+	if k.Beside {
+		text += " beside=yes"
 	}
 	return text + timeText("cut", k.Cut) + timeText("for", k.For) + "\n"
 }
@@ -34,8 +39,8 @@ const maxHops = 4
 func (p *parser) link(l *line) {
 	k := Link{
 		A: p.domain(l, "a"), B: p.domain(l, "b"), Give: 100,
-		Hops: uint32(l.whole("hops", 1, maxHops)),
-		Cut:  l.duration("cut", 0, false), For: l.duration("for", 0, false),
+		Hops: uint32(l.whole("hops", 1, maxHops)), Beside: l.yes("beside"),
+		Cut: l.duration("cut", 0, false), For: l.duration("for", 0, false),
 	}
 	if l.has("give") {
 		k.Give = uint32(l.whole("give", 0, 100))

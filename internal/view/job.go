@@ -217,14 +217,16 @@ type AttemptView struct {
 	Token    grid.Token  `json:"token"` // from 1
 	Site     grid.SiteID `json:"site"`
 	SiteName string      `json:"site_name,omitempty"`
-	X        float64     `json:"x"`
-	Y        float64     `json:"y"`
-	Z        float64     `json:"z"`
-	Distance float64     `json:"distance"`
-	Awarded  Time        `json:"awarded,omitzero"`
-	Started  Time        `json:"started,omitzero"`
-	Ended    Time        `json:"ended,omitzero"`
-	Code     *int        `json:"code,omitempty"`
+	// the linked domain that it was at; left out: this one
+	Domain   grid.DomainID `json:"domain,omitempty"`
+	X        float64       `json:"x"`
+	Y        float64       `json:"y"`
+	Z        float64       `json:"z"`
+	Distance float64       `json:"distance"`
+	Awarded  Time          `json:"awarded,omitzero"`
+	Started  Time          `json:"started,omitzero"`
+	Ended    Time          `json:"ended,omitzero"`
+	Code     *int          `json:"code,omitempty"`
 	// how it ended: "exited", "lease over", "site restarted", ...
 	Cause string `json:"cause,omitempty"`
 	Text  string `json:"text,omitempty"`

@@ -11,6 +11,8 @@ type LinkPolicy struct {
 	Kinds  []string `json:"kinds"`  // of work that is taken from the other one: wasm, command
 	Tasks  int      `json:"tasks"`  // of the other one that may be here at a time
 	Closed bool     `json:"closed"` // nothing new is given or taken
+	Beside bool     `json:"beside"` // it is asked together with the members, not after them
+	Onward int      `json:"onward"` // so many borders more what it is asked for may cross
 }
 
 // PolicyChange is an order of the administrator: what is left out stays as it is.
@@ -20,6 +22,8 @@ type PolicyChange struct {
 	Kinds  []string `json:"kinds,omitempty"`
 	Tasks  *int     `json:"tasks,omitempty"`
 	Closed *bool    `json:"closed,omitempty"`
+	Beside *bool    `json:"beside,omitempty"`
+	Onward *int     `json:"onward,omitempty"`
 }
 
 // LinkRow is one linked domain.

@@ -3,6 +3,7 @@ package border
 import (
 	"crypto/ed25519"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,13 @@ func TestOnlyTheTakersReceiptCounts(t *testing.T) {
 			c.change(&receipt)
 			receipt.Signature = ed25519.Sign(keyOf(c.by), receipt.SignedBytes())
 			r.cross(receipt)
+			forged := slices.ContainsFunc(r.out, func(e step.Effect) bool {
+				said, is := e.(step.Report)
+				return is && said.Event == eventForged && said.Site == other && said.Text != ""
+			})
+			if want := c.given < 0 && name != "another order"; forged != want {
+				t.Errorf("it is said that the receipt is forged: %v, want %v", forged, want)
+			}
 			l := r.m.Links()[0]
 			_, here := r.m.Orders()
 			if l.Given != max(c.given, 0) || (len(here) == 0) != (c.given >= 0) {

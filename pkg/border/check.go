@@ -20,6 +20,7 @@ func (m *Machine) Check() error {
 		{"links", len(m.near.links), maxLinks},
 		{"members", len(m.near.cores), maxMembers + 1},
 		{"jobs of neighbours", len(m.foreign), m.cfg.MaxQueries + m.cfg.MaxOrders},
+		{"disowned", len(m.disowned), m.cfg.MaxQueries},
 		{"commands", len(m.commands), m.cfg.MaxQueries + m.cfg.MaxOrders},
 	} {
 		if b.have > b.may && b.have > m.restored {

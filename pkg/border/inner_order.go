@@ -182,11 +182,13 @@ func (m *Machine) onNews(in step.OrderNews) {
 			m.probed(in.Ref, in)
 		}
 	case p != nil:
+		delete(m.foreign, p.job) // the neighbour has asked anew since
 		p.job = in.Job
 		m.foreign[in.Job] = p.passage
 	case g != nil && g.exit == nil && !in.Probed:
 		m.followed(g, in)
 	case g == nil && !in.Probed && !in.Phase.Ended():
+		m.disown(in.Job)
 		m.callOff(in.Job) // it was called off while the broker did not know of it
 	default:
 	}

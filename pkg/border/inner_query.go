@@ -18,6 +18,9 @@ type inner struct {
 	guests   table[*guest]
 	commands map[uint64]string               // of Orders that are not answered yet, whose they are
 	foreign  map[grid.JobID]protocol.Passage // how the jobs of neighbours came here
+	// disowned holds jobs of neighbours that are not wanted any more, the last ones: what is still
+	// asked for them is no question of this domain's own.
+	disowned []grid.JobID
 }
 
 func newInner() inner {
@@ -164,6 +167,12 @@ func (m *Machine) isKeptWaiting(domain grid.SiteID) bool {
 	})
 }
 
+// disown remembers a job of a neighbour that is not wanted any more.
+func (m *Machine) disown(job grid.JobID) {
+	m.disowned = append(m.disowned, job)
+	m.disowned = m.disowned[max(len(m.disowned)-m.cfg.MaxQueries, 0):]
+}
+
 // ordered says for whom a job runs here.
 func (m *Machine) ordered(domain grid.SiteID, way protocol.Passage, ref string) step.Ordered {
 	o := step.Ordered{Domain: domain, Hops: way.Hops, Ref: ref}
@@ -213,8 +222,7 @@ func (m *Machine) nameFor(domain grid.SiteID, name string) string {
 // probed answers a query by what the broker has found.
 func (m *Machine) probed(ref string, news step.OrderNews) {
 	p := m.probes[ref]
-	delete(m.foreign, p.job)
-	delete(m.probes, ref)
+	m.dropProbe(ref)
 	l, why := m.near.open(p.domain)
 	if why != grid.ReasonNone {
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -127,6 +128,10 @@ func checkLink(l step.Link) error {
 	if l.Give > 100 || l.Take > 100 {
 		return invalidf("link with %s: give and take: want 0 to 100 %%, have %d and %d",
 			l.Name, l.Give, l.Take)
+	}
+	if l.Onward >= protocol.MaxHops {
+		return invalidf("link with %s: onward: want 0 to %d, have %d",
+			l.Name, protocol.MaxHops-1, l.Onward)
 	}
 	for _, k := range l.Kinds {
 		if err := k.Validate(); err != nil {

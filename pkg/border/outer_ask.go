@@ -96,12 +96,15 @@ func withoutHolders(req grid.Requirement) grid.Requirement {
 }
 
 // passage says how a request reaches a neighbour: it begins here, or goes on if it came from
-// another. It reports false if it may not go there.
+// another. It reports false if it may not go there, or nobody wants it any more.
 func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passage, bool) {
 	before, foreign := m.foreign[job]
+	if !foreign && from == m.cfg.Here && slices.Contains(m.disowned, job) {
+		return protocol.Passage{}, false
+	}
 	if from != m.cfg.Here || !foreign || m.cfg.NoHops {
 		return protocol.Passage{
-			Request: m.number(), Path: []grid.SiteID{m.cfg.Domain}, Hops: m.cfg.MaxHops - 1,
+			Request: m.number(), Path: []grid.SiteID{m.cfg.Domain}, Hops: m.hops(to),
 		}, to != m.cfg.Domain
 	}
 	if before.Hops == 0 || slices.Contains(before.Path, to) {
@@ -111,6 +114,15 @@ func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passag
 		Request: before.Request, Hops: before.Hops - 1,
 		Path: append(slices.Clone(before.Path), m.cfg.Domain),
 	}, true
+}
+
+// hops counts the borders that a request that begins here may cross from a neighbour on.
+func (m *Machine) hops(to grid.SiteID) uint32 {
+	hops := m.cfg.MaxHops - 1
+	if l := m.near.links[to]; l != nil {
+		hops = max(hops, l.terms.Onward)
+	}
+	return hops
 }
 
 // takeLeft tells what may still be taken of a neighbour, in thousandths of a core.

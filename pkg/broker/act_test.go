@@ -44,7 +44,11 @@ func (r *rig) act(s source) {
 	case 0:
 		r.do(step.Submit{Command: 1, Job: r.drawJob(s), NoWait: s.n(4) == 0})
 	case 1:
-		r.do(step.PeerSeen{Site: from, Capability: grid.Capability{DownBps: int64(s.n(3)) - 1}})
+		seen := step.PeerSeen{Site: from, Capability: grid.Capability{DownBps: int64(s.n(3)) - 1}}
+		if s.n(4) == 0 {
+			seen.Domain, seen.Beside = "campus", s.n(2) == 0
+		}
+		r.do(seen)
 	case 2:
 		r.do(step.PeerGone{Site: from, Refusing: s.n(2) == 0})
 	case 3:

@@ -38,11 +38,15 @@ func (h herald) announceNow(j *job) {
 	if j.inPart {
 		h.askInPart(j, r, len(others))
 	}
+	near := h.besides(j, r)
 	var msg protocol.Message = j.announcement(&h.cfg, h.wall()) // one for all that it goes to
 	for _, p := range others {
 		if h.peers.all[p].answers && r.sample == 1 {
 			h.out.Send(p, msg)
 		}
+	}
+	for _, p := range near {
+		h.out.Send(p, msg)
 	}
 	if r.sample == 1 && h.peers.allKnown() {
 		h.out.Send(h.cfg.Here, msg)
@@ -97,8 +101,12 @@ func (h herald) announceAgain(j *job) {
 		return
 	}
 	others := h.peers.connected()
-	h.openRound(j, append(others, h.cfg.Here), true)
+	r := h.openRound(j, append(others, h.cfg.Here), true)
+	near := h.besides(j, r)
 	h.callAgain(j, others)
+	for _, p := range near { // a gateway remembers no requirement
+		h.out.Send(p, j.announcement(&h.cfg, h.wall()))
+	}
 	if !j.gossiped { // the known sites have no capacity for it: there may be others
 		h.gossip(j, j.announcement(&h.cfg, h.wall()))
 	}
@@ -108,7 +116,12 @@ func (h herald) announceAgain(j *job) {
 // ask asks one site.
 func (h herald) ask(j *job, site grid.SiteID) {
 	h.openRound(j, []grid.SiteID{site}, false)
-	h.out.Send(site, j.reannouncement(&h.cfg, h.wall()))
+	if h.peers.isBeside(site) { // a gateway remembers no requirement
+		h.saysWhose(j)
+		h.out.Send(site, j.announcement(&h.cfg, h.wall()))
+	} else {
+		h.out.Send(site, j.reannouncement(&h.cfg, h.wall()))
+	}
 	h.startTimers(j)
 }
 
@@ -231,8 +244,11 @@ func (h herald) release(j *job, site grid.SiteID, kind protocol.ClearKind) {
 }
 
 // mayAsk reports whether a site may be asked for the job: of one that runs inside a
-// reservation, only those that hold its places.
+// reservation, only those that hold its places; a neighbour only for what may go abroad.
 func (h herald) mayAsk(j *job, site grid.SiteID) bool {
+	if h.peers.isBeside(site) {
+		return h.mayGoAbroad(j)
+	}
 	return !j.traits.bound() || slices.Contains(h.holders(j.traits.within), site)
 }
 

@@ -22,18 +22,27 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		m.onRefuse(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: never})
 		return
 	}
-	m.peers.answered(from)
-	m.near.tally.hear(j.pollOf(msg.Seq))
+	hearAnswer(m, j, from, msg.Seq)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
 	offer := m.peers.completed(j.req, from, msg.Offer)
 	c := newCandidate(offer, msg.Offer.Parts.Distance, msg.Seq, m.now)
+	c.abroad = m.peers.domainOf(from) != ""
 	if old, had := j.offers[from]; !had || offer.ID > old.offer.ID {
 		j.offers[from] = c
 	}
 	j.offered = true
 	m.take(j, Answer{Site: from, Seq: msg.Seq, Offer: &c.offer, At: m.now})
+}
+
+// hearAnswer notes that a site has answered an announcement. Chance draws members: neighbours do not
+// count among those that answer.
+func hearAnswer(m *Machine, j *job, from grid.SiteID, seq uint32) {
+	m.peers.answered(from)
+	if m.peers.domainOf(from) == "" {
+		m.near.tally.hear(j.pollOf(seq))
+	}
 }
 
 // onRefuse takes it that a site cannot take the job, and why.
@@ -42,8 +51,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 	if !ok || j.open == 0 || msg.Seq > j.seq {
 		return
 	}
-	m.peers.answered(from)
-	m.near.tally.hear(j.pollOf(msg.Seq))
+	hearAnswer(m, j, from, msg.Seq)
 	if j.overtaken(from, msg.Seq) || j.how.answered(desk{m, j}, from, msg) {
 		return
 	}
@@ -54,7 +62,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 // take counts an answer to the announcement under way. Without one, an offer is used
 // right away, and tasks that it does not place are announced again after their pause.
 func (m *Machine) take(j *job, a Answer) {
-	a.Domain = m.peers.domainOf(a.Site)
+	a.Domain, a.Beside = m.peers.domainOf(a.Site), m.peers.isBeside(a.Site)
 	j.note(a)
 	r := j.round()
 	if r == nil {
@@ -67,7 +75,7 @@ func (m *Machine) take(j *job, a Answer) {
 		}
 		return
 	}
-	r.heard = r.heard || a.Site != m.cfg.Here
+	r.heard = r.heard || a.Site != m.cfg.Here && a.Domain == ""
 	if a.Seq < r.first {
 		return
 	}

@@ -182,7 +182,8 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 func (m *Machine) declinedBy(j *job, from grid.SiteID, msg protocol.Declined) {
 	delete(j.offers, from)
 	a := Answer{
-		Site: from, Domain: m.peers.domainOf(from), Seq: j.seq, Refusal: msg.Refusal, At: m.now,
+		Site: from, Domain: m.peers.domainOf(from), Beside: m.peers.isBeside(from),
+		Seq: j.seq, Refusal: msg.Refusal, At: m.now,
 	}
 	if msg.Quote != nil {
 		offer := m.peers.completed(j.req, from, *msg.Quote)

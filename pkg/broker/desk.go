@@ -87,7 +87,7 @@ func (d desk) rankByFault(sites []fault.Candidate) {
 		sites[i].Index = d.m.peers.index(sites[i].Site)
 	}
 	fault.Rank(order, sites)
-	atHomeFirst(d.m.peers, sites, func(c fault.Candidate) grid.SiteID { return c.Site })
+	atHomeFirst(d.m.peers, d.j, sites, func(c fault.Candidate) grid.SiteID { return c.Site })
 }
 
 // nextToken is above all that were ever given out for a task.

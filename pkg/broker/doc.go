@@ -74,11 +74,12 @@
 //	bounds.go      how long an attempt may take in each phase
 //	policy.go      what availability does to placing (SAA, NAA, NSA)
 //	round.go       the stage in which answers are awaited
+//	beside.go      neighbouring domains: which are asked together with the members
 //	announce.go    what other sites are told of a job
 //	near.go        ... and how near sites are that are always to answer
 //	tally.go       how many sites answer
 //	search.go      a round of a search for near sites; search_rounds.go: who searches, and when
-//	neighbours.go  which neighbouring domains are asked, after the members
+//	neighbours.go  ... and which after them
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember

@@ -19,7 +19,12 @@ func byDomain(answers []Answer) string {
 		}
 		switch {
 		case a.Domain != "":
-			abroad = append(abroad, "domain "+string(a.Domain)+": "+strings.TrimPrefix(text, "0"))
+			asked := ""
+			if a.Beside {
+				asked = ", asked beside the members"
+			}
+			abroad = append(abroad,
+				"domain "+string(a.Domain)+asked+": "+strings.TrimPrefix(text, "0"))
 		case a.Offer != nil && best == "":
 			best = strings.TrimPrefix(text, "0")
 		case a.Offer == nil:

@@ -368,6 +368,7 @@ func (j *job) checkRoster() error {
 type Answer struct {
 	Site    grid.SiteID
 	Domain  grid.DomainID `json:",omitempty"` // that the site stands for; empty: it is a member
+	Beside  bool          `json:",omitempty"` // that domain was asked together with the members
 	Seq     uint32        // of the announcement
 	Offer   *grid.Offer   // nil when it refused
 	Refusal grid.Refusal  // when it refused

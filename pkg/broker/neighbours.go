@@ -4,77 +4,45 @@ import (
 	"slices"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// domainOf is the name of the neighbouring domain that a site stands for; empty: it is a member.
-func (p *peers) domainOf(site grid.SiteID) grid.DomainID {
-	if other, known := p.all[site]; known {
-		return other.domain
-	}
-	return ""
-}
-
-// abroad lists the neighbours that can be asked now, ascending.
-func (p *peers) abroad() []grid.SiteID {
-	return slices.DeleteFunc(slices.Clone(p.near), func(id grid.SiteID) bool {
-		return !p.all[id].connected || p.silent(id)
-	})
-}
-
-// mayHelp reports whether a neighbour offers to run tasks of a job, or may do so later.
+// mayHelp reports whether a neighbour that is there, or was within the last minute, offers to run
+// tasks of a job, or may do so later.
 func (p *peers) mayHelp(j *job) bool {
 	return slices.ContainsFunc(p.near, func(id grid.SiteID) bool {
 		answer, known := j.answers[id]
-		return known && !answer.neverFits()
+		return known && !answer.neverFits() && p.missed(id)
 	})
 }
 
-// atHomeFirst puts offers of members before those of neighbours.
-func atHomeFirst[T any](p *peers, all []T, site func(T) grid.SiteID) {
-	if len(p.near) > 0 {
-		slices.SortStableFunc(all, func(a, b T) int {
-			return btoi(p.domainOf(site(a)) != "") - btoi(p.domainOf(site(b)) != "")
-		})
-	}
-}
-
-func btoi(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-// mayGoAbroad reports whether a job's tasks may run in another domain: independent ones without a
-// promise, as many borders as their own domain allows.
-func (h herald) mayGoAbroad(j *job) bool {
-	return len(h.peers.near) > 0 && !j.traits.home && (!j.ordered.Foreign() || j.ordered.Hops > 0)
-}
+// waitsForNeighbours reports whether a job that no member can run, now or ever, waits nevertheless:
+// its user has not said that it is not to wait, and a neighbour may run it later.
+func (p *peers) waitsForNeighbours(j *job) bool { return !j.noWait && p.mayHelp(j) }
 
 // asksAbroad asks the neighbours for the tasks for which a round over the members has found no
-// place, and reports whether there is any to ask; refusing: the job is refused if they offer
-// nothing either.
+// place, and reports whether there is any to wait for; refusing: the job is refused if they offer
+// nothing either. One that did not answer the last time is asked, and not waited for.
 func (h herald) asksAbroad(j *job, last *round, refusing bool) bool {
 	if last == nil || last.abroad || last.within || last.wantsMore() || !h.mayGoAbroad(j) ||
-		!last.complete && !last.isSampled() || !j.ordered.Foreign() && h.peers.cutOff {
+		!last.complete && !last.isSampled() {
 		return false
 	}
-	sites := h.peers.abroad()
+	sites := h.peers.abroad(j, false)
 	if len(sites) == 0 {
 		return false
 	}
-	if j.ordered.Foreign() { // the border is to know whose question it is
-		h.out.Emit(step.TellBorder{News: step.OrderNews{
-			Ref: j.ordered.Ref, Job: j.id, Phase: grid.PhaseAnnounced,
-		}})
+	h.saysWhose(j)
+	awaited := slices.DeleteFunc(slices.Clone(sites), h.peers.silent)
+	if len(awaited) > 0 {
+		r := h.openRound(j, awaited, false)
+		r.abroad, r.refusing, r.asked = true, refusing, last.complete
 	}
-	r := h.openRound(j, sites, false)
-	r.abroad, r.refusing, r.asked = true, refusing, last.complete
 	msg := j.announcement(&h.cfg, h.wall())
 	for _, site := range sites {
 		h.out.Send(site, msg)
 	}
-	h.startTimers(j)
-	return true
+	if len(awaited) > 0 {
+		h.startTimers(j)
+	}
+	return len(awaited) > 0
 }

@@ -15,6 +15,7 @@ type candidate struct {
 	left    uint32     // tasks it can still take
 	at      time.Time
 	expires time.Time
+	abroad  bool // a neighbouring domain has made it
 }
 
 // newCandidate keeps an offer that can be taken; quoted is the distance as its site

@@ -36,6 +36,7 @@ type peers struct {
 type member struct {
 	name       string
 	domain     grid.DomainID // of the neighbouring domain that it stands for; empty: it is a member
+	beside     bool          // that domain is asked together with the members
 	heldBy     string        // who owns it, as it says; empty: it is its owner's only one
 	capability grid.Capability
 	connected  bool
@@ -355,7 +356,7 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		p.all[in.Site], p.order = other, nil
 	}
 	arrived := !other.connected
-	if other.domain = in.Domain; in.Domain != "" {
+	if other.domain, other.beside = in.Domain, in.Beside; in.Domain != "" {
 		if at, has := slices.BinarySearch(p.near, in.Site); !has {
 			p.near = slices.Insert(p.near, at, in.Site)
 		}

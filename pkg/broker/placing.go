@@ -27,6 +27,10 @@ func (m *Machine) follow(j *job, v verdict) {
 		if m.herald.asksAbroad(j, v.last, true) {
 			return
 		}
+		if m.peers.waitsForNeighbours(j) {
+			m.herald.rest(j, v.everybody)
+			return
+		}
 		m.refuseJob(j)
 	case verdictWait:
 	}
@@ -58,7 +62,7 @@ func closeAbroad(m *Machine, j *job, r *round) {
 		return
 	}
 	v := verdict{do: verdictWait, last: r, everybody: r.asked}
-	if r.refusing && !m.peers.mayHelp(j) {
+	if r.refusing && !m.peers.waitsForNeighbours(j) {
 		v.do = verdictRefuse
 	}
 	m.follow(j, v)

@@ -28,8 +28,8 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 		j := m.jobs.all[id]
 		j.how.woken(desk{m, j}, wake{why: wakeSiteSeen, site: in.Site})
 	}
-	if p.domain != "" {
-		return // neighbours are asked when the members have been
+	if p.domain != "" && !p.beside {
+		return // it is asked when the members have been
 	}
 	for _, id := range m.jobs.served() {
 		if j := m.jobs.all[id]; len(j.waiting) > 0 && !m.peers.silent(in.Site) {

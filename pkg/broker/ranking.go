@@ -34,7 +34,7 @@ func (p *peers) standing(j *job) []*candidate {
 	if p.cfg.Policy.Orders() {
 		all = p.likeliest(all)
 	}
-	atHomeFirst(p, all, func(c *candidate) grid.SiteID { return c.offer.Site })
+	atHomeFirst(p, j, all, func(c *candidate) grid.SiteID { return c.offer.Site })
 	return all
 }
 

@@ -25,7 +25,7 @@ type round struct {
 	offers   int
 	opened   time.Time
 	closing  bool   // there are enough offers; those that are on their way are awaited
-	heard    bool   // another site has answered
+	heard    bool   // another member has answered
 	search   search // what it is of a search for near sites
 	awaits   bool   // nobody is asked: another job is searching
 	abroad   bool   // the neighbouring domains were asked, as no member takes all tasks
@@ -57,7 +57,7 @@ func (r *round) settle(site grid.SiteID) {
 // enter takes an answer into account.
 func (r *round) enter(a Answer) {
 	awaited, asked := r.expected[a.Site]
-	if a.Offer != nil && (awaited || !asked) {
+	if a.Offer != nil && (awaited || !asked) && (a.Domain == "" || !r.isSampled()) {
 		r.offers++
 	}
 	r.settle(a.Site)
@@ -150,11 +150,11 @@ func (j *job) round() *round {
 	return r
 }
 
-// offersOf are the distances that sites have said in a round.
+// offersOf are the distances that members have said in a round.
 func (j *job) offersOf(r *round) []float64 {
 	var all []float64
 	for _, site := range sortedSites(j.offers) {
-		if c := j.offers[site]; c.seq >= r.first {
+		if c := j.offers[site]; c.seq >= r.first && !c.abroad {
 			all = append(all, c.quoted)
 		}
 	}

@@ -227,6 +227,7 @@ func (r rival) meets(before []rival) bool {
 type Try struct {
 	Token     grid.Token
 	Site      grid.SiteID
+	Domain    grid.DomainID `json:",omitempty"` // shown, not stored: see TaskState
 	Distance  float64
 	AwardedAt time.Time
 	StartedAt time.Time // zero: was not heard to run

@@ -175,6 +175,9 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	s.show(m.ahead)
 	for i := range s.Tasks {
 		s.Tasks[i].Domain = m.peers.domainOf(s.Tasks[i].Site)
+		for k, try := range s.Tasks[i].Tries {
+			s.Tasks[i].Tries[k].Domain = m.peers.domainOf(try.Site)
+		}
 	}
 	_, s.Probe = m.probes[id]
 	s.Awaits = m.jobs.awaits(j)

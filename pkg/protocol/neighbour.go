@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
@@ -21,6 +22,7 @@ type Neighbours struct {
 type Neighbour struct {
 	Domain grid.SiteID   // the site that it is taken for here
 	Name   grid.DomainID // what it calls itself
+	Beside bool          // it is asked together with the members, not after them
 }
 
 // MaxNeighbours bounds the neighbours of a domain.
@@ -45,6 +47,9 @@ func (m Neighbours) SignedBytes() []byte {
 	for _, n := range m.All {
 		add(string(n.Domain))
 		add(string(n.Name))
+		if n.Beside { // no text is so long
+			text = binary.BigEndian.AppendUint64(text, math.MaxUint64)
+		}
 	}
 	return text
 }
@@ -95,7 +100,9 @@ func setNeighbours(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Neighbours{Neighbours: &wirepb.Neighbours{
 			Gateway: string(n.Gateway), MadeMs: n.MadeMS, Signature: n.Signature,
 			All: each(n.All, func(n Neighbour) *wirepb.Neighbour {
-				return &wirepb.Neighbour{Domain: string(n.Domain), Name: string(n.Name)}
+				return &wirepb.Neighbour{
+					Domain: string(n.Domain), Name: string(n.Name), Beside: n.Beside,
+				}
 			}),
 		}}
 	}
@@ -114,6 +121,7 @@ func aboutNeighbours(w *wirepb.Wire) Message {
 		All: each(n.GetAll(), func(n *wirepb.Neighbour) Neighbour {
 			return Neighbour{
 				Domain: grid.SiteID(n.GetDomain()), Name: grid.DomainID(n.GetName()),
+				Beside: n.GetBeside(),
 			}
 		}),
 	}

@@ -28,6 +28,7 @@ func drawNeighbours(t *rapid.T) Message {
 	for i := range rapid.IntRange(0, 3).Draw(t, "neighbours") {
 		m.All = append(m.All, Neighbour{
 			Domain: grid.SiteID(fmt.Sprintf("12D3KooW%d", i)), Name: "ab-c",
+			Beside: rapid.Bool().Draw(t, "beside"),
 		})
 	}
 	return m
@@ -40,10 +41,13 @@ func TestWhatIsSignedOfNeighbours(t *testing.T) {
 		{Gateway: "ab", MadeMS: 1},
 		{Gateway: "a", MadeMS: 1},
 		{Gateway: "ab", MadeMS: 2},
-		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c"}}},
-		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"bc", ""}}},
-		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c"}, {"d", "e"}}},
-		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "cde"}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{Domain: "b", Name: "c"}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c", true}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c", true}, {"d", "e", false}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c", false}, {"d", "e", true}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{Domain: "bc"}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "c", false}, {"d", "e", false}}},
+		{Gateway: "ab", MadeMS: 1, All: []Neighbour{{"b", "cde", false}}},
 	} {
 		text := string(m.SignedBytes())
 		if other, twice := seen[text]; twice {

@@ -161,10 +161,19 @@ func (h *host) sendOver(e step.SendBorder) {
 	for range copies {
 		w.put(w.arrival(h, far), thunk(func() {
 			if far.life == life && w.crosses(h, far) {
-				far.stepBorder(step.BorderReceived{Domain: from, Message: msg})
+				far.hearBorder(from, msg)
 			}
 		}))
 	}
+}
+
+// hearBorder takes what a neighbour's gateway says.
+func (h *host) hearBorder(from grid.SiteID, msg protocol.Message) {
+	if h.up && h.fraud != nil {
+		h.fraud.hears(from, msg)
+		return
+	}
+	h.stepBorder(step.BorderReceived{Domain: from, Message: msg})
 }
 
 // sendAs sends a message to a member in a neighbour's name.

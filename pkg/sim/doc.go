@@ -35,6 +35,7 @@
 //	saving.go   programs that save their states, and whether work is lost
 //	moving.go   users and owners that have tasks moved
 //	liar.go     sites that lie to others
+//	fraud.go    a gateway that lies to its neighbours
 //	control.go  the controller of the domain, and who becomes it
 //	realms.go   several domains in one world, linked by their gateways
 //	border.go   the border's machine on a gateway

@@ -62,6 +62,7 @@ type host struct {
 	batch   time.Duration // between two looks at the inboxes; 0: none waits
 	stuck   time.Duration // until a sandbox that hangs answers; 0: none hangs
 	liar    *liar         // nil: the site is honest
+	fraud   *fraud        // nil: it is honest to neighbouring domains, or no gateway
 	errs    float64       // the part of its results that is wrong
 	// accomplice numbers those that give the same wrong results; 0: nobody else does.
 	accomplice uint64

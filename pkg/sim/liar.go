@@ -17,7 +17,7 @@ type Lie string
 // The lies. All but the last offer distance 0 for whatever is announced, accept all awards,
 // and ignore what they are told afterwards.
 const (
-	lieIdle   Lie = "idle"   // renews forever, and never says that it runs
+	lieIdle   Lie = "idle"   // renews forever, and never says that it runs; to neighbours as well
 	lieHold   Lie = "hold"   // renews forever, and says that it runs
 	lieEmpty  Lie = "empty"  // says that all has ended well, and leaves no output
 	lieForge  Lie = "forge"  // the same, and names outputs that nobody has
@@ -70,12 +70,15 @@ func (w *World) Lie(id grid.SiteID, how Lie) {
 	}
 	h.silent = how == lieSilent
 	h.liar.goOn()
+	if how == lieIdle && h.border != nil {
+		h.defraud()
+	}
 }
 
 // Repent ends that: the site forgets what it has accepted meanwhile.
 func (w *World) Repent(id grid.SiteID) {
 	h := w.hosts[id]
-	h.liar, h.silent = nil, false
+	h.liar, h.fraud, h.silent = nil, nil, false
 }
 
 // goOn does each second what a liar does without being asked.

@@ -161,7 +161,9 @@ func (h *host) hearOfNeighbour(l step.Link, there bool) {
 	h.near[l.Domain] = there
 	var in step.Input = step.PeerGone{Site: l.Domain}
 	if there {
-		in = step.PeerSeen{Site: l.Domain, Name: string(l.Name), Domain: l.Name}
+		in = step.PeerSeen{
+			Site: l.Domain, Name: string(l.Name), Domain: l.Name, Beside: l.Beside,
+		}
 	}
 	h.after(h.world.delay(), func() { h.step(roleBroker, in) })
 }

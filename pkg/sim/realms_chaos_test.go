@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/site"
 )
 
@@ -53,6 +54,8 @@ func TestDomainsUnderTroubles(t *testing.T) {
 		cfg.Sites, cfg.Realms = realms(rapid.SampledFrom(shapes).Draw(rt, "domains")...)
 		hops := uint32(rapid.IntRange(1, 2).Draw(rt, "hops"))
 		tuneBorders(&cfg, func(c *border.Config) { c.MaxHops = hops })
+		names := []grid.DomainID{"a", "b", "c"}
+		beside(&cfg, names[:rapid.IntRange(0, len(names)).Draw(rt, "beside")]...)
 		w := New(cfg)
 		_ = w.Run(2 * time.Second)
 		for range rapid.IntRange(1, 4).Draw(rt, "jobs") {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,122 @@ func TestWhoGivesNothingBackIsServedLast(t *testing.T) {
 	}
 	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", a))
 	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "c0", c))
+}
+
+// A domain that takes whatever it is given and never starts it costs the time in which it should
+// have, and then is said to be at fault; what it was given runs elsewhere, once. A task that has
+// failed somewhere goes to it last: to an honest neighbour first, although that is farther.
+func TestADomainThatNeverStartsWhatItTakes(t *testing.T) {
+	for _, besides := range []bool{false, true} {
+		o := NewOracle()
+		lost := map[string]int{}
+		cfg := Config{Seed: 5, CheckFacts: true, Network: lan()}
+		cfg.Watch = func(n Sight) {
+			if r := n.Report; n.Broker && r.Site == "domain-b" && r.Event != "" {
+				lost[r.Event+" "+r.Text]++
+			}
+			o.Watch(n)
+		}
+		cfg.Sites, cfg.Realms = realms(2, 1, 2)
+		if besides {
+			beside(&cfg, "b", "c")
+		}
+		w := New(cfg)
+		_ = w.Run(5 * time.Second)
+		w.Lie("b0", lieIdle)
+		id := mustSubmit(t, w, "a1", bags(6, 30*time.Second))
+		o.Submitted(w, id, Truth{Run: 30 * time.Second})
+		s := mustEnd(t, w, time.Hour, "a1", id)
+		wantAllDone(t, s)
+		for _, f := range o.Judge(w, 0) {
+			if f.Flaw != flawUnended { // it takes long to see that nothing starts
+				t.Error(f)
+			}
+		}
+		if n := abroad(s); n["b"] != 0 || n["c"] == 0 {
+			t.Errorf("beside %v: ran at %v, want nothing at b and some at c", besides, n)
+		}
+		tried := 0
+		for _, task := range s.Tasks {
+			for _, try := range task.Tries {
+				if try.Domain == "b" {
+					tried++
+				}
+			}
+		}
+		if len(lost) == 0 || tried == 0 {
+			t.Errorf("beside %v: lost %v of %d attempts at b", besides, lost, tried)
+		}
+		if w.hosts["a1"].disk.facts[roleBroker].Get("fault/1", "domain-b") == nil {
+			t.Errorf("beside %v: nothing is counted against b", besides)
+		}
+		t.Log(lost, tried)
+	}
+}
+
+// beside has each domain of a world ask some neighbours together with its members.
+func beside(cfg *Config, names ...grid.DomainID) {
+	for i := range cfg.Realms {
+		for k := range cfg.Realms[i].Links {
+			l := &cfg.Realms[i].Links[k]
+			l.Beside = slices.Contains(names, l.Name)
+		}
+	}
+}
+
+// A domain that is asked together with the members is one site among them: it gets what it is the
+// nearest for while members are free, and what it has is in the account of both.
+func TestADomainBesideTheMembersIsOneSiteAmongThem(t *testing.T) {
+	w, o := twoDomains(t, func(cfg *Config) {
+		beside(cfg, "b")
+		for i := range cfg.Sites {
+			if strings.HasPrefix(string(cfg.Sites[i].ID), "b") {
+				cfg.Sites[i].Capability.CoreMFLOPS *= 4 // all of b is nearer
+			}
+		}
+	})
+	job := bags(3, 30*time.Second)
+	job.Spec.Map = grid.MapSeconds
+	s := w.mine(t, o, "a1", job)
+	wantAllDone(t, s)
+	if n := abroad(s); n["b"] != 2 || n[""] != 1 {
+		t.Errorf("ran at %v, want two tasks at the faster neighbour's, one at home", n)
+	}
+	if !strings.Contains(s.Abroad, "domain b, asked beside the members: ") {
+		t.Errorf("%q does not say how b was asked", s.Abroad)
+	}
+}
+
+// A domain that encloses domains that enclose others reaches all of them, as many borders away as
+// it may: each is one site of the next.
+func TestDomainsInsideDomains(t *testing.T) {
+	for onward, want := range map[uint32]int{0: 2, 1: 4} {
+		t.Run(fmt.Sprint(onward), func(t *testing.T) {
+			o := NewOracle()
+			cfg := Config{Seed: 5, CheckFacts: true, Watch: o.Watch, Network: lan()}
+			cfg.Sites, cfg.Realms = realms(1, 1, 2)
+			cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
+			cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
+			cfg.Realms[0].Links[0].Onward = onward
+			beside(&cfg, "b", "c")
+			w := New(cfg)
+			_ = w.Run(5 * time.Second)
+			id := mustSubmit(t, w, "a0", bags(4, time.Minute))
+			o.Submitted(w, id, Truth{Run: time.Minute})
+			_ = w.Run(50 * time.Second)
+			ran := make(map[grid.TaskID]bool)
+			for _, i := range w.Trace().Intervals {
+				ran[w.original(i.Attempt.Task)] = true
+			}
+			if len(ran) != want {
+				t.Errorf("%d tasks run, want %d", len(ran), want)
+			}
+			wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", id))
+			for _, f := range o.Judge(w, 0) {
+				t.Error(f)
+			}
+		})
+	}
 }
 
 // Work crosses as many borders as its own domain allows, and no more.

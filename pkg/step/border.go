@@ -63,6 +63,12 @@ type Link struct {
 	Take  uint32
 	Kinds []grid.WorkKind // that are taken from that domain, ascending; empty: none
 	Tasks uint32          // most tasks of that domain here at a time; 0: no limit of their number
+	// Onward says how many borders more what this domain asks of that one may cross, at most
+	// protocol.MaxHops - 1.
+	Onward uint32 `json:",omitempty"`
+	// Beside: this domain's submitters ask that one together with their members. The border does
+	// not mind; its driver tells the submitters.
+	Beside bool `json:",omitempty"`
 }
 
 // Replied answers an Order: the broker's Reply to its input.

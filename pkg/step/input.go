@@ -62,8 +62,9 @@ type PeerSeen struct {
 	// Owner names who owns the site, as it says itself; empty: it is its owner's only one.
 	Owner string `json:",omitempty"`
 	// Domain is the name of the neighbouring domain that the site stands for; empty: it is a member
-	// of this one. Neighbours are asked after the members.
+	// of this one. Neighbours are asked after the members, or together with them if Beside is set.
 	Domain grid.DomainID `json:",omitempty"`
+	Beside bool          `json:",omitempty"`
 }
 
 // PeerGone says that a peer's connection was lost.

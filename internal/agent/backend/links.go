@@ -51,6 +51,7 @@ func (b *Backend) linkRow(
 		Connected: n.Connected, Why: n.Why, Gateway: n.Gateway, Addr: n.Addr,
 		Policy: view.LinkPolicy{
 			Give: p.Give, Take: p.Take, Kinds: p.Kinds, Tasks: p.Tasks, Closed: p.Closed,
+			Beside: p.Beside, Onward: p.Onward,
 		},
 		Since: view.At(link.Since), Last: view.At(link.Last),
 	}
@@ -170,7 +171,7 @@ func (b *Backend) SetLinkPolicy(
 ) (view.LinkRow, error) {
 	link, err := b.links.Change(name, member.PolicyChange{
 		Give: change.Give, Take: change.Take, Tasks: change.Tasks, Kinds: change.Kinds,
-		Closed: change.Closed,
+		Closed: change.Closed, Beside: change.Beside, Onward: change.Onward,
 	})
 	if err != nil {
 		return view.LinkRow{}, linkError(err)

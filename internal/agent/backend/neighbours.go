@@ -11,12 +11,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// nameDomains names the neighbours that tasks are at, also of jobs that only the history knows.
+// nameDomains names the neighbours that tasks are at, or were, also of jobs that only the history
+// knows.
 func (b *Backend) nameDomains(tasks []broker.TaskState) {
 	known := b.agent.NeighbourNames()
 	for i, t := range tasks {
 		if t.Domain == "" {
 			tasks[i].Domain = known[t.Site]
+		}
+		for k, try := range t.Tries {
+			if try.Domain == "" {
+				t.Tries[k].Domain = known[try.Site]
+			}
 		}
 	}
 }

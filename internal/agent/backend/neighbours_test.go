@@ -35,10 +35,17 @@ func TestViewsNameDomains(t *testing.T) {
 	job := broker.JobState{
 		Job:    grid.Job{Count: 1},
 		Abroad: "own domain: full; domain campus: .41", Ordered: step.Ordered{Name: "lab"},
-		Tasks: []broker.TaskState{{Site: "far", Domain: "campus", Phase: grid.PhaseRunning}},
+		Tasks: []broker.TaskState{{
+			Site: "far", Domain: "campus", Phase: grid.PhaseRunning,
+			Tries: []broker.Try{{Site: "far", Domain: "campus", Token: 1}, {Site: "here", Token: 2}},
+		}},
 	}
-	if v := taskView(job, job.Tasks[0], names{"far": "domain campus"}); v.Domain != "campus" {
+	v := taskView(job, job.Tasks[0], names{"far": "domain campus"})
+	if v.Domain != "campus" {
 		t.Errorf("the task is at domain %q, want campus", v.Domain)
+	}
+	if at := v.Attempts; at[0].Domain != "campus" || at[1].Domain != "" {
+		t.Errorf("attempts at %q and %q, want campus and here", at[0].Domain, at[1].Domain)
 	}
 	if v := jobView(job); v.For != "lab" {
 		t.Errorf("the job is for domain %q, want lab", v.For)

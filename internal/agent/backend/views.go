@@ -259,8 +259,9 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v.Saved, v.Move, v.Copies = savedView(t, n), moveView(t), copiesView(t, n)
 	for _, try := range t.Tries {
 		v.Attempts = append(v.Attempts, view.AttemptView{
-			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Distance: try.Distance,
-			Awarded: view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt),
+			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Domain: try.Domain,
+			Distance: try.Distance,
+			Awarded:  view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt),
 			Cause: try.Outcome,
 		})
 	}

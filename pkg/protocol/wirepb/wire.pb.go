@@ -6752,6 +6752,7 @@ type Neighbour struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Beside        bool                   `protobuf:"varint,3,opt,name=beside,proto3" json:"beside,omitempty"` // asked together with the members
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6798,6 +6799,13 @@ func (x *Neighbour) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *Neighbour) GetBeside() bool {
+	if x != nil {
+		return x.Beside
+	}
+	return false
 }
 
 // Passage is how a request came: the domains that have passed it on, the first one its own.
@@ -8085,10 +8093,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x12\x17\n" +
 	"\amade_ms\x18\x02 \x01(\x03R\x06madeMs\x12(\n" +
 	"\x03all\x18\x03 \x03(\v2\x16.mrs.wire.v1.NeighbourR\x03all\x12\x1c\n" +
-	"\tsignature\x18\x04 \x01(\fR\tsignature\"7\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\"O\n" +
 	"\tNeighbour\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"K\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06beside\x18\x03 \x01(\bR\x06beside\"K\n" +
 	"\aPassage\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04path\x18\x02 \x03(\tR\x04path\x12\x12\n" +

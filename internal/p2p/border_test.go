@@ -64,7 +64,7 @@ func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 		defer c.mu.Unlock()
 		c.heard = append(c.heard, heard{domain, m})
 	}
-	handlers.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID) {
+	handlers.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID, _ grid.SiteID) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.present[domain] != "" {

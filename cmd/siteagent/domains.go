@@ -19,7 +19,8 @@ func domainsCommand(o *options) *cobra.Command {
 		Args: noArgs,
 		Long: `Show the domains that this one is linked with: whether their gateways are connected
 or why not, this domain's terms, the work that was given and taken, and when each was heard of
-last. The site that holds the domain's key knows; see siteagent domain --help.
+last. The site that holds the domain's key knows, and while it is away the one that stands in for
+it; who that is each site says. See siteagent domain --help.
 
 Example: siteagent domains -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +49,10 @@ Example: siteagent domains -o json`,
 
 // printDomains shows the linked domains, those that were linked, and open invitations.
 func printDomains(out io.Writer, l view.Links, now time.Time) error {
-	if l.Where != "" {
+	if l.Gateway != nil {
+		fmt.Fprintf(out, "gateway of domain %s: %s\n", l.Domain, gatewayText(*l.Gateway, ""))
+	}
+	if l.Where != "" && len(l.Links) == 0 {
 		_, err := fmt.Fprintf(out, "This site does not hold the key of domain %s, "+
 			"and knows of no link; ask at %s.\n", l.Domain, l.Where)
 		return err

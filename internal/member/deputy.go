@@ -98,15 +98,6 @@ func (s Statement) ReadUnder(context string, mandate protocol.Mandate, into any)
 	return s.peek(context, into)
 }
 
-// Appointment says who is to stand in for the gateway, and for how long.
-type Appointment struct {
-	Gateway  grid.SiteID   // the site that has the domain's key
-	Site     grid.SiteID   // the deputy
-	Key      []byte        // the deputy's own ed25519 key
-	Deputies []grid.SiteID // all of them, in the order in which they stand in
-	Until    time.Time
-}
-
 // Handed is what a deputy is told of the links: their records, gateways and policies.
 func (l *Links) Handed() ([]byte, error) {
 	s := l.get()
@@ -123,9 +114,12 @@ func (l *Links) Handed() ([]byte, error) {
 	}
 }
 
-// HandOver makes what a deputy is told, later than all that was made before. The error is ErrNoKey
-// where this site does not have the domain's key.
-func (l *Links) HandOver(to Appointment) (protocol.Handover, error) {
+// HandOver makes what a deputy is told, later than all that was made before: gateway is this site,
+// key the deputy's own ed25519 key, all are the deputies in the order in which they stand in. The
+// error is ErrNoKey where this site does not have the domain's key.
+func (l *Links) HandOver(
+	deputy grid.SiteID, key []byte, gateway grid.SiteID, all []grid.SiteID, until time.Time,
+) (protocol.Handover, error) {
 	links, err := l.Handed()
 	if err != nil {
 		return protocol.Handover{}, fmt.Errorf("hand links over: %w", err)
@@ -133,8 +127,8 @@ func (l *Links) HandOver(to Appointment) (protocol.Handover, error) {
 	l.mu.Lock()
 	l.office.made = max(l.office.made+1, l.now().UnixMilli())
 	m := protocol.Handover{
-		Gateway: to.Gateway, MadeMS: l.office.made, Deputies: to.Deputies, Links: links,
-		Mandate: protocol.Mandate{Site: to.Site, Key: to.Key, UntilMS: to.Until.UnixMilli()},
+		Gateway: gateway, MadeMS: l.office.made, Deputies: all, Links: links,
+		Mandate: protocol.Mandate{Site: deputy, Key: key, UntilMS: until.UnixMilli()},
 	}
 	l.mu.Unlock()
 	if m.Mandate.Signature, err = l.members.Sign(m.Mandate.SignedBytes()); err != nil {

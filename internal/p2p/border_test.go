@@ -51,6 +51,14 @@ func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s.capital(t, reg, links, change)
+}
+
+// capital starts a site that speaks for its domain.
+func (s *seat) capital(
+	t *testing.T, reg *member.Registry, links *member.Links, change func(*Config),
+) *capital {
+	t.Helper()
 	c := &capital{links: links, present: make(map[grid.SiteID]grid.DomainID)}
 	cfg := s.cfg
 	cfg.Members, cfg.Links = reg, links

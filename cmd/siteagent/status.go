@@ -88,9 +88,9 @@ func controllerLines(s view.AgentStatus) []line {
 	return []line{{"controller", controllerText(*c, s.Site)}}
 }
 
-// gatewayLines say who holds the links with other domains.
+// gatewayLines say who holds the links with other domains, where that could be another one.
 func gatewayLines(s view.AgentStatus) []line {
-	if s.Gateway == nil {
+	if s.Gateway == nil || s.Gateway.Here && len(s.Gateway.Deputies) == 0 {
 		return nil
 	}
 	return []line{{"gateway", gatewayText(*s.Gateway, s.Site)}}

@@ -14,7 +14,7 @@ import (
 
 // How long mandates last, and how soon what they are for is done.
 const (
-	mandateLasts = 7 * 24 * time.Hour // so long a domain has neighbours without the site with its key
+	mandateLasts = 7 * 24 * time.Hour // a domain has neighbours so long without its key
 	mandateAgain = time.Hour          // it is given anew
 	standAfter   = 3 * time.Second    // the gateway is away for so long
 )
@@ -139,7 +139,8 @@ func (d *deputies) take(from grid.SiteID, m protocol.Handover) {
 	}
 	if err := d.a.links.Take(m); err != nil {
 		d.a.reports.count("handover_refused")
-		d.a.log.Warn("links that were handed over are not taken", "from", string(from), "error", err)
+		d.a.log.Warn("links that were handed over are not taken",
+			"from", string(from), "error", err)
 	}
 }
 

@@ -142,8 +142,8 @@ func (g *gateway) news() (protocol.Neighbours, error) {
 }
 
 // onNeighbours takes what a gateway says, if the domain's key has signed it, or a deputy under a
-// mandate of it, and nothing later was heard of that site. The submitters that act here hear of each
-// neighbour as of a site that comes or goes.
+// mandate of it, and nothing later was heard of that site. The submitters that act here hear of
+// each neighbour as of a site that comes or goes.
 func (a *Agent) onNeighbours(from grid.SiteID, m protocol.Neighbours) {
 	key, err := p2p.KeyOf(a.heeding.domain())
 	if m.Gateway != from || err != nil ||

@@ -95,7 +95,8 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 
 // standsIn makes the message of a deputy, signed by its own key under a mandate.
 func standsIn(
-	t *testing.T, mandated, deputy p2p.Identity, made int64, until time.Time, names ...grid.DomainID,
+	t *testing.T, mandated, deputy p2p.Identity, made int64, until time.Time,
+	names ...grid.DomainID,
 ) protocol.Neighbours {
 	t.Helper()
 	key, err := p2p.KeyOf(deputy.Site())
@@ -120,7 +121,7 @@ func TestWhoStandsInForTheGateway(t *testing.T) {
 	if other.Site() < deputy.Site() {
 		deputy, other = other, deputy
 	}
-	ahead := c.clock.shows().Add(time.Hour)
+	ahead, past := c.clock.shows().Add(time.Hour), c.clock.shows().Add(-time.Second)
 	says := func(m protocol.Neighbours) { c.received(m.Gateway, m) }
 	want := func(what string, gateway grid.SiteID) {
 		t.Helper()
@@ -131,7 +132,7 @@ func TestWhoStandsInForTheGateway(t *testing.T) {
 	for what, m := range map[string]protocol.Neighbours{
 		"uncertified":  near(t, deputy, deputy.Site(), 5, "campus"),
 		"by itself":    standsIn(t, deputy, deputy, 5, ahead, "campus"),
-		"ended before": standsIn(t, c.owner, deputy, 5, c.clock.shows().Add(-time.Second), "campus"),
+		"ended before": standsIn(t, c.owner, deputy, 5, past, "campus"),
 	} {
 		says(m)
 		want(what, "")

@@ -13,7 +13,9 @@ import (
 )
 
 // mandated is a mandate for a site, signed by who has a domain's key.
-func mandated(t *testing.T, by *member.Registry, site grid.SiteID, until time.Time) protocol.Mandate {
+func mandated(
+	t *testing.T, by *member.Registry, site grid.SiteID, until time.Time,
+) protocol.Mandate {
 	t.Helper()
 	key, err := KeyOf(site)
 	m := protocol.Mandate{Site: site, Key: key, UntilMS: until.UnixMilli()}
@@ -105,7 +107,7 @@ func TestMandatesThatAreNoGood(t *testing.T) {
 	if link, _ = i.north.links.Get(key); len(link.Side.Gateways) != len(named) {
 		t.Errorf("a deputy has changed the gateways to %v", link.Side.Gateways)
 	}
-	if err := i.north.links.Met(key, named[:1]); err != nil { // the site with the key names it no more
+	if err := i.north.links.Met(key, named[:1]); err != nil { // its card names it no more
 		t.Fatal(err)
 	}
 	if got, err := i.asDeputy(deputy, &good); err == nil && got == "" {

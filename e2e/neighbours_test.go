@@ -182,7 +182,7 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 		t.Run(victim, func(t *testing.T) {
 			t.Parallel()
 			home := foundDomain(t, submitOnly, oneCore, submitOnly, submitOnly)
-			next := foundDomain(t, submitOnly, twoCores, submitOnly, submitOnly)
+			next := foundDomain(t, submitOnly, twoCores, twoCores, submitOnly)
 			for _, m := range []*mesh{home, next} {
 				m.awaitController(t, m.sites...)
 			}
@@ -193,7 +193,7 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 				hurt, well = next, home
 			}
 			hurt.awaitDeputies(t)
-			first := user.begin(t, []string{"--count", "6"}, "ticks=60")
+			first := user.begin(t, []string{"--count", "3"}, "ticks=60")
 			eventually(t, patience, "a task runs next door", func() bool {
 				return user.abroad(t, first, view.PhaseRunning) > 0
 			})
@@ -203,7 +203,7 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 				row := well.linkOf(t)
 				return row.Connected && row.Gateway != hurt.sites[0].id
 			})
-			second := user.begin(t, []string{"--count", "6"}, "ticks=20")
+			second := user.begin(t, []string{"--count", "6"}, "ticks=10")
 			eventually(t, 3*patience, "a task runs next door again", func() bool {
 				return user.abroad(t, second, view.PhaseRunning) > 0
 			})
@@ -211,7 +211,7 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 				return user.allDone(t, first) && user.allDone(t, second)
 			})
 			hurt.sites[0].start(t)
-			third := user.begin(t, []string{"--count", "6"}, "ticks=20")
+			third := user.begin(t, []string{"--count", "6"}, "ticks=10")
 			eventually(t, patience, "the site with the key is the gateway again", func() bool {
 				row := well.linkOf(t)
 				return row.Connected && row.Gateway == hurt.sites[0].id

@@ -67,6 +67,22 @@ func TestWhatOneGatewayHasTakenIsNoOthers(t *testing.T) {
 	}
 }
 
+// Without that rule the next gateway gets the order, and a lease of it, while the first may run it.
+func TestWhatOneGatewayHasTakenWouldBeTheNextOnes(t *testing.T) {
+	r, id := takenBy(t, "holder")
+	r.m.cfg.NoGateways = true
+	r.changes("deputy")
+	if o := wantSaid[protocol.BorderOrder](t, r); o.Attempt != id {
+		t.Errorf("ordered %+v", o)
+	}
+	r.cross(protocol.BorderRenew{Number: 8, Attempts: []grid.AttemptID{id}})
+	asked := wantSaid[protocol.Renew](t, r)
+	r.tell(protocol.Lease{
+		Renewal: asked.Renewal, Attempts: asked.Attempts, Duration: 3 * time.Second,
+	})
+	wantSaid[protocol.BorderLease](t, r)
+}
+
 // A lease that a submitter grants while another gateway is connected than the one that has asked
 // goes nowhere.
 func TestALeaseIsLentToWhoHasAskedForIt(t *testing.T) {

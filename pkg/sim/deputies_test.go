@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/mrsmesh/mrsmesh/pkg/border"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -102,43 +100,4 @@ func TestGatewaysThatChange(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What a gateway has taken is that one's, or it runs there and with its deputy at the same time.
-func TestOrdersAreBoundToTheirGateway(t *testing.T) {
-	torn := func(seed uint64, leases int64, off bool) int {
-		cfg := Config{Seed: seed, Network: lan()}
-		cfg.Network.Loss = .3
-		deputized(&cfg)
-		tuneBorders(&cfg, func(c *border.Config) { c.NoGateways = off })
-		w := New(cfg)
-		_ = w.Run(3 * time.Second)
-		mustSubmit(t, w, "a2", bags(4, 20*time.Second))
-		for range 10_000 {
-			if int64(w.Trace().Sent["BorderLease"]) >= leases {
-				break
-			}
-			_ = w.Run(w.elapsed + time.Millisecond)
-		}
-		w.Isolate("b0")
-		if err := w.Run(time.Minute); err != nil {
-			t.Fatal(err)
-		}
-		return len(w.overlapping())
-	}
-	found := 0
-	for seed := uint64(1); seed <= 20; seed++ {
-		for leases := int64(1); leases <= 2; leases++ {
-			if n := torn(seed, leases, false); n > 0 {
-				t.Errorf("seed %d, %d leases: %d overlaps", seed, leases, n)
-			}
-			if found == 0 {
-				found = torn(seed, leases, true)
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("nothing was found without it: the test is blind")
-	}
-	t.Log(fmt.Sprint("without it: ", found, " overlaps"))
 }

@@ -28,7 +28,9 @@ func TestWhoActsAsGatewayIsShown(t *testing.T) {
 		{&view.Gateway{Acting: "b", ActingName: "lab2", Until: until}, []string{
 			"lab2, which stands in until " + ends,
 		}},
-		{&view.Gateway{Deputies: deputies[1:2]}, []string{"none is heard of; may stand in: c (away)"}},
+		{&view.Gateway{Deputies: deputies[1:2]}, []string{
+			"none is heard of; may stand in: c (away)",
+		}},
 	} {
 		lines := gatewayLines(view.AgentStatus{Site: "self", Gateway: c.gateway})
 		if len(lines) != len(c.want) || len(lines) == 1 && lines[0][1] != c.want[0] {

@@ -35,7 +35,7 @@ type deputies struct {
 	away time.Time // since when the gateway is; zero: it is there, or another deputy's turn it is
 }
 
-// handed is what a deputy was told last, and when.
+// handed says what a deputy was told last, and when.
 type handed struct {
 	digest [sha256.Size]byte
 	at     time.Time // on the machines' clock

@@ -23,7 +23,7 @@ type neighbours struct {
 	known map[grid.SiteID]grid.DomainID // guarded by mu; of this run, for people
 }
 
-// toldOf is what one site says.
+// toldOf holds the last list of one site.
 type toldOf struct {
 	madeMS int64     // when
 	until  time.Time // the mandate's end; zero: it has the domain's key

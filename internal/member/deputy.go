@@ -98,7 +98,7 @@ func (s Statement) ReadUnder(context string, mandate protocol.Mandate, into any)
 	return s.peek(context, into)
 }
 
-// Handed is what a deputy is told of the links: their records, gateways and policies.
+// Handed returns the links as a deputy is told them: with records, gateways and policies.
 func (l *Links) Handed() ([]byte, error) {
 	s := l.get()
 	s.links = slices.Clone(s.links)
@@ -179,7 +179,7 @@ func (l *Links) take(m protocol.Handover) error {
 	return nil
 }
 
-// Deputy is what this site was handed; false: nothing, or the mandate has ended.
+// Deputy returns the last handover to this site; false: nothing, or the mandate has ended.
 func (l *Links) Deputy() (protocol.Handover, bool) {
 	now := l.now()
 	l.mu.RLock()

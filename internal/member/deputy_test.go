@@ -39,7 +39,7 @@ func newDeputy(tb testing.TB, holder *seat, dir string) *seat {
 	return s
 }
 
-// handed is what the site with the key hands to the deputy, for an hour.
+// handed makes a handover to the deputy, for an hour.
 func (s *seat) handed(tb testing.TB) protocol.Handover {
 	tb.Helper()
 	m, err := s.HandOver(deputySite, deputyKey()[ed25519.SeedSize:], s.self,

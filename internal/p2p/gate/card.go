@@ -143,8 +143,8 @@ func (g *Gates) known(
 
 // call proves on a stream that was opened to a linked domain's gateway that this site speaks for
 // its domain, and has the other side prove it. The error is a member.LinkRefusal where the other
-// side gives a reason, or has shown a card that is not good. A deputy is what speaks there for the
-// site with that domain's key.
+// side gives a reason, or has shown a card that is not good. deputy: the one there speaks under
+// a mandate.
 func (g *Gates) call(
 	stream network.Stream, key grid.DomainKey,
 ) (deputy bool, err error) {

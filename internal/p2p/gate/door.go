@@ -232,7 +232,7 @@ func (d *door) bothDial(old, s *session) bool {
 }
 
 // ask finds out whether the gateway at the other end of a stream still answers, and ends the stream
-// if not: its machine may have died without a word.
+// if not: its machine may have died silently.
 func (d *door) ask(s *session) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.g.cfg.Timing.Hello)
 	defer cancel()

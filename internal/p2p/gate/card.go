@@ -148,15 +148,15 @@ func (g *Gates) known(
 func (g *Gates) call(
 	stream network.Stream, key grid.DomainKey,
 ) (deputy bool, err error) {
-	if err := stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
+	if err = stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
 		return false, err
 	}
 	own := draw()
-	if err := say(stream, opening{From: g.cfg.Links.Key(), To: key, Nonce: own}); err != nil {
+	if err = say(stream, opening{From: g.cfg.Links.Key(), To: key, Nonce: own}); err != nil {
 		return false, err
 	}
 	var a answer
-	if err := listen(stream, &a); err != nil {
+	if err = listen(stream, &a); err != nil {
 		return false, err
 	}
 	if a.Refusal != "" {
@@ -170,11 +170,11 @@ func (g *Gates) call(
 	if err != nil {
 		return false, member.RefusalOf(err)
 	}
-	if err := say(stream, proof{shown: mine}); err != nil {
+	if err = say(stream, proof{shown: mine}); err != nil {
 		return false, err
 	}
 	var v verdict
-	if err := listen(stream, &v); err != nil {
+	if err = listen(stream, &v); err != nil {
 		return false, err
 	}
 	switch {
@@ -186,7 +186,7 @@ func (g *Gates) call(
 		}
 		return false, member.LinkUnlinked // that domain has said so: the card was judged before
 	}
-	if err := g.cfg.Links.Met(key, gateways); err != nil {
+	if err = g.cfg.Links.Met(key, gateways); err != nil {
 		return false, err
 	}
 	return a.Mandate != nil, stream.SetDeadline(time.Time{})
@@ -197,11 +197,11 @@ func (g *Gates) call(
 func (g *Gates) receive(
 	stream network.Stream,
 ) (key grid.DomainKey, deputy bool, err error) {
-	if err := stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
+	if err = stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
 		return "", false, err
 	}
 	var o opening
-	if err := listen(stream, &o); err != nil {
+	if err = listen(stream, &o); err != nil {
 		return "", false, err
 	}
 	_, linked := g.cfg.Links.Get(o.From)

@@ -128,7 +128,7 @@ func (d *door) try(ctx context.Context) error {
 		}
 		if err == nil {
 			s := newSession(stream, true, deputy)
-			if !d.adopt(s) {
+			if !d.adopt(ctx, s) {
 				_ = stream.Reset()
 				return busy
 			}
@@ -198,7 +198,7 @@ func bare(gateway member.Gateway) []ma.Multiaddr {
 // the same time, both keep the stream of the domain with the lower key. Otherwise the newer one is
 // good, for who opens it has lost the other. A deputy is taken when no other gateway of its domain
 // is there; one that is said to be there is asked.
-func (d *door) adopt(s *session) bool {
+func (d *door) adopt(ctx context.Context, s *session) bool {
 	d.order.Lock()
 	defer d.order.Unlock()
 	d.mu.Lock()
@@ -207,7 +207,7 @@ func (d *door) adopt(s *session) bool {
 	if d.closed || other && s.deputy || old != nil && !other && d.bothDial(old, s) {
 		d.mu.Unlock()
 		if other {
-			d.g.cfg.Go(func() { d.ask(old) })
+			d.g.cfg.Go(func() { d.ask(ctx, old) })
 		}
 		return false
 	}
@@ -233,8 +233,8 @@ func (d *door) bothDial(old, s *session) bool {
 
 // ask finds out whether the gateway at the other end of a stream still answers, and ends the stream
 // if not: its machine may have died silently.
-func (d *door) ask(s *session) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.g.cfg.Timing.Hello)
+func (d *door) ask(ctx context.Context, s *session) {
+	ctx, cancel := context.WithTimeout(ctx, d.g.cfg.Timing.Hello)
 	defer cancel()
 	stream, err := d.g.reach(ctx, member.Gateway{Site: s.site})
 	if err == nil {

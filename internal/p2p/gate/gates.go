@@ -257,7 +257,7 @@ func (g *Gates) Serve(ctx context.Context, stream network.Stream) {
 	}
 	d := g.door(func(d *door) bool { return d.key == key })
 	s := newSession(stream, false, deputy)
-	if d == nil || !d.adopt(s) {
+	if d == nil || !d.adopt(ctx, s) {
 		g.cfg.Counts.Inc(wire.CountBorder, string(busy))
 		_ = g.turnAway(stream, verdict{Refusal: busy}, busy)
 		_ = stream.Reset()

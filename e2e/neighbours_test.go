@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,46 @@ func (m *mesh) awaitLink(t *testing.T) {
 		links, err := m.sites[0].client.Links(t.Context())
 		return err == nil && len(links.Links) == 1 && links.Links[0].Connected
 	})
+}
+
+// linkOf is the one link of a domain, as its gateway has it.
+func (m *mesh) linkOf(t *testing.T) view.LinkRow {
+	t.Helper()
+	links, err := m.sites[0].client.Links(t.Context())
+	if err != nil || len(links.Links) != 1 {
+		return view.LinkRow{}
+	}
+	return links.Links[0]
+}
+
+// awaitDeputies waits until two other sites may stand in for the gateway, and know it.
+func (m *mesh) awaitDeputies(t *testing.T) {
+	t.Helper()
+	eventually(t, patience, "two sites may stand in", func() bool {
+		links, err := m.sites[0].client.Links(t.Context())
+		if err != nil || links.Gateway == nil || len(links.Gateway.Deputies) != 2 {
+			return false
+		}
+		for _, d := range links.Gateway.Deputies {
+			s := m.siteOf(d.Site)
+			own, err := s.client.Links(t.Context())
+			if err != nil || own.Gateway == nil || len(own.Gateway.Deputies) != 2 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (m *mesh) siteOf(id grid.SiteID) *site {
+	return m.sites[slices.IndexFunc(m.sites, func(s *site) bool { return s.id == id })]
+}
+
+// asSeenBy is the mesh with another site before all others: users hand their jobs to it.
+func (m *mesh) asSeenBy(at int) *mesh {
+	other := *m
+	other.sites = slices.Concat(m.sites[at:], m.sites[:at])
+	return &other
 }
 
 // abroad counts the tasks of a job that are at no site of this domain and in the phase.
@@ -130,4 +171,56 @@ func TestReceiptsOfBothDomainsAgree(t *testing.T) {
 	eventually(t, patience, "the account is as it was", func() bool {
 		return agree() && taken == before
 	})
+}
+
+// The site with the domain's key is killed for good while tasks run next door: another gateway of
+// the domain takes the link up within ten seconds, what was next door is placed again, later work
+// crosses again, and when the site is back nothing is doubled. So it is on both sides.
+func TestAnotherGatewayStandsIn(t *testing.T) {
+	t.Parallel()
+	for _, victim := range []string{"of the domain that gives", "of the domain that takes"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			home := foundDomain(t, submitOnly, oneCore, submitOnly, submitOnly)
+			next := foundDomain(t, submitOnly, twoCores, twoCores, submitOnly)
+			for _, m := range []*mesh{home, next} {
+				m.awaitController(t, m.sites...)
+			}
+			home.linkWith(t, next)
+			user := home.asSeenBy(2)
+			hurt, well := home, next
+			if victim == "of the domain that gives" {
+				hurt, well = next, home
+			}
+			hurt.awaitDeputies(t)
+			first := user.begin(t, []string{"--count", "3"}, "ticks=60")
+			eventually(t, patience, "a task runs next door", func() bool {
+				return user.abroad(t, first, view.PhaseRunning) > 0
+			})
+			hurt.sites[0].kill(t)
+			const within = 10 * time.Second
+			eventually(t, within, "another gateway is connected", func() bool {
+				row := well.linkOf(t)
+				return row.Connected && row.Gateway != hurt.sites[0].id
+			})
+			second := user.begin(t, []string{"--count", "6"}, "ticks=10")
+			eventually(t, 3*patience, "a task runs next door again", func() bool {
+				return user.abroad(t, second, view.PhaseRunning) > 0
+			})
+			eventually(t, 6*patience, "all are done", func() bool {
+				return user.allDone(t, first) && user.allDone(t, second)
+			})
+			hurt.sites[0].start(t)
+			third := user.begin(t, []string{"--count", "6"}, "ticks=10")
+			eventually(t, patience, "the site with the key is the gateway again", func() bool {
+				row := well.linkOf(t)
+				return row.Connected && row.Gateway == hurt.sites[0].id
+			})
+			eventually(t, 3*patience, "all are done", func() bool { return user.allDone(t, third) })
+			for _, m := range []*mesh{home, next} {
+				m.audit(t)
+				m.replay(t)
+			}
+		})
+	}
 }

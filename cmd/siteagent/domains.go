@@ -19,7 +19,8 @@ func domainsCommand(o *options) *cobra.Command {
 		Args: noArgs,
 		Long: `Show the domains that this one is linked with: whether their gateways are connected
 or why not, this domain's terms, the work that was given and taken, and when each was heard of
-last. The site that holds the domain's key knows; see siteagent domain --help.
+last. The site that holds the domain's key knows, and while it is away the one that stands in for
+it; who that is each site says. See siteagent domain --help.
 
 Example: siteagent domains -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,9 +49,9 @@ Example: siteagent domains -o json`,
 
 // printDomains shows the linked domains, those that were linked, and open invitations.
 func printDomains(out io.Writer, l view.Links, now time.Time) error {
-	if l.Where != "" {
+	if l.Where != "" && len(l.Links) == 0 {
 		_, err := fmt.Fprintf(out, "This site does not hold the key of domain %s, "+
-			"and knows of no link; ask at %s.\n", l.Domain, l.Where)
+			"and knows of no link; ask at %s.\n%s", l.Domain, l.Where, actsText(l))
 		return err
 	}
 	if len(l.Links)+len(l.Invites)+len(l.Ended) == 0 {
@@ -82,6 +83,9 @@ func printDomains(out io.Writer, l view.Links, now time.Time) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if _, err := io.WriteString(out, actsText(l)); err != nil {
+		return err
+	}
 	for _, row := range l.Links {
 		if row.Why != "" {
 			fmt.Fprintf(out, "%s is not connected: %s\n", row.Name, row.Why)
@@ -96,6 +100,14 @@ func printDomains(out io.Writer, l view.Links, now time.Time) error {
 		fmt.Fprintf(out, "invitation %s: for %s, until %s\n", i.ID, whom, until)
 	}
 	return nil
+}
+
+// actsText is a line that says who holds the links, where that is not this site as ever.
+func actsText(l view.Links) string {
+	if g := l.Gateway; g != nil && (!g.Here || len(g.Deputies) > 0) {
+		return fmt.Sprintf("gateway of domain %s: %s\n", l.Domain, gatewayText(*g, ""))
+	}
+	return ""
 }
 
 // coreTime is work in core-seconds as people read it: "3.5 core-hours".

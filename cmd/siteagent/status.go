@@ -75,7 +75,7 @@ func summary(s view.AgentStatus, now time.Time) []line {
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
 		{"site", siteText(s)},
-	}, append(standbyLines(s), controllerLines(s)...)...)
+	}, slices.Concat(standbyLines(s), controllerLines(s), gatewayLines(s))...)
 }
 
 // controllerLines say who the controller of the domain is, where there could be one.
@@ -86,6 +86,46 @@ func controllerLines(s view.AgentStatus) []line {
 		return nil
 	}
 	return []line{{"controller", controllerText(*c, s.Site)}}
+}
+
+// gatewayLines say who holds the links with other domains, where that could be another one.
+func gatewayLines(s view.AgentStatus) []line {
+	if s.Gateway == nil || s.Gateway.Here && len(s.Gateway.Deputies) == 0 {
+		return nil
+	}
+	return []line{{"gateway", gatewayText(*s.Gateway, s.Site)}}
+}
+
+// gatewayText says who does, until when if it stands in, and who may stand in.
+func gatewayText(g view.Gateway, self grid.SiteID) string {
+	text := "none is heard of"
+	switch {
+	case g.Here:
+		text = "this site"
+	case g.Acting != "":
+		text = nameOr(g.ActingName, string(g.Acting))
+	}
+	if !g.Until.IsZero() {
+		text += ", which stands in until " + g.Until.Local().Format(time.DateTime)
+	}
+	var others []string
+	for _, d := range g.Deputies {
+		name := nameOr(d.Name, string(d.Site))
+		if d.Site == self {
+			name = "this site"
+		}
+		if d.Away {
+			name += " (away)"
+		}
+		if !d.Until.IsZero() {
+			name += " until " + d.Until.Local().Format(time.DateTime)
+		}
+		others = append(others, name)
+	}
+	if len(others) > 0 {
+		text += "; may stand in: " + strings.Join(others, ", ")
+	}
+	return text
 }
 
 // controllerText says who acts, with whom, or why nobody does.

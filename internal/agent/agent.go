@@ -117,6 +117,7 @@ type Agent struct {
 	members  *member.Registry
 	links    *member.Links
 	border   *gateway
+	deputies deputies
 	mesh     *p2p.Mesh
 	data     *data.Store
 	pins     *pins

@@ -21,8 +21,9 @@ import (
 // borderName is the name of the border's machine in the store.
 const borderName = "border"
 
-// gateway drives the border's machine at the site that holds this domain's links. Elsewhere, and
-// while nothing is linked, there is no machine, and nothing here costs anything. Linked domains are
+// gateway drives the border's machine at the site that holds this domain's links, or has held them
+// as a deputy. Elsewhere, and while nothing is linked, there is no machine, and nothing here costs
+// anything. Linked domains are
 // named as p2p.DomainSite does. It is safe for concurrent use.
 type gateway struct {
 	a *Agent
@@ -45,6 +46,7 @@ func newGateway(a *Agent) *gateway {
 // openLinks reads with which domains this one is linked.
 func (a *Agent) openLinks() (err error) {
 	a.border = newGateway(a)
+	a.deputies.a, a.deputies.handed = a, make(map[grid.SiteID]handed)
 	a.links, err = member.OpenLinks(a.members)
 	return err
 }
@@ -56,7 +58,7 @@ func (a *Agent) openBorder() error {
 	if err != nil {
 		return fmt.Errorf("facts of the border: %w", err)
 	}
-	if len(facts) == 0 && len(a.links.List()) == 0 {
+	if len(facts) == 0 && (len(a.links.List()) == 0 || !a.links.Speaks()) {
 		return nil
 	}
 	return a.border.begin()
@@ -67,7 +69,7 @@ func (g *gateway) begin() error {
 	a, domain := g.a, g.a.domainSite()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.loop != nil || domain == "" || !a.members.Holds() {
+	if g.loop != nil || domain == "" {
 		return nil
 	}
 	config := border.Default(a.mesh.Self(), domain, a.cfg.P2P.Domain)
@@ -145,11 +147,11 @@ func (g *gateway) offer(in step.Input) error {
 
 // seen takes it that the gateway of a linked domain is connected. For one domain seen and gone
 // never overlap.
-func (g *gateway) seen(domain grid.SiteID, name grid.DomainID) {
+func (g *gateway) seen(domain grid.SiteID, name grid.DomainID, gateway grid.SiteID) {
 	g.mu.Lock()
 	g.here[domain] = name
 	g.mu.Unlock()
-	g.tell(step.NeighbourSeen{Domain: domain, Name: name})
+	g.tell(step.NeighbourSeen{Domain: domain, Name: name, Gateway: gateway})
 	g.tellMembers()
 }
 
@@ -163,6 +165,9 @@ func (g *gateway) gone(domain grid.SiteID) {
 
 // decided takes it which links there are now, with their policies.
 func (g *gateway) decided(links []member.Link) {
+	if !g.a.links.Speaks() {
+		links = nil
+	}
 	if len(links) > 0 {
 		if err := g.begin(); err != nil {
 			g.a.log.Error("nothing crosses the links of this domain", "error", err)
@@ -249,9 +254,9 @@ func (a *Agent) hearBorder(h *p2p.Handlers) {
 			a.reports.count("message_dropped")
 		}
 	}
-	h.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID) {
+	h.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID, gateway grid.SiteID) {
 		if a.awake() {
-			a.border.seen(domain, name)
+			a.border.seen(domain, name, gateway)
 		}
 	}
 	h.OnNeighbourGone = func(domain grid.SiteID) {

@@ -29,7 +29,7 @@ func (g *gateway) perform(e step.Effect) {
 	case step.Sign:
 		signed := step.Signed{ID: e.ID}
 		var err error
-		if signed.Signature, err = a.members.Sign(e.Text); err != nil {
+		if signed.Signature, signed.Mandate, err = a.links.Sign(e.Text); err != nil {
 			signed.Signature, signed.Problem = nil, err.Error()
 		}
 		g.tell(signed)

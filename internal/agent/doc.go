@@ -52,6 +52,7 @@
 //	check.go     probes for other sites that ask whether their offers arrive
 //	border.go    the gateway's machine, and what is decided about links
 //	border_work.go   ... what it wants carried out
+//	deputies.go      who stands in for the gateway, and when
 //	neighbours.go    what members know of neighbours, and say to them by way of the gateway
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more

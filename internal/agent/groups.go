@@ -218,6 +218,8 @@ func (a *Agent) lookAfterGroups() {
 				g.soon(g.look)
 			}
 			a.foundDomain()
+			a.deputies.look()
+			a.neighbours.expire(a, a.clock.shows())
 			a.heeding.review()
 		case <-a.ctx.Done():
 			return

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,6 +103,84 @@ func TestWhoSaysWhichNeighboursThereAre(t *testing.T) {
 	}
 	if got := c.around.all(); !cmp.Equal(got, []step.Input{besideMembers("campus")}) {
 		t.Errorf("a broker that boots hears %v", got)
+	}
+}
+
+// standsIn makes the message of a deputy, signed by its own key under a mandate.
+func standsIn(
+	t *testing.T, mandated, deputy p2p.Identity, made int64, until time.Time,
+	names ...grid.DomainID,
+) protocol.Neighbours {
+	t.Helper()
+	key, err := p2p.KeyOf(deputy.Site())
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := protocol.Mandate{Site: deputy.Site(), Key: key, UntilMS: until.UnixMilli()}
+	if given.Signature, err = mandated.Key().Sign(given.SignedBytes()); err != nil {
+		t.Fatal(err)
+	}
+	m := near(t, deputy, deputy.Site(), made, names...)
+	m.Mandate = &given
+	return m
+}
+
+// While nobody with the domain's key is heard of, a deputy's list counts if it has a mandate that
+// has not ended, and of two deputies one; the list of the site with the key is before theirs, by
+// whatever clock. A member without a mandate, or with one that has ended, cannot pose as gateway.
+func TestWhoStandsInForTheGateway(t *testing.T) {
+	c := newRealm(t)
+	deputy, other := identity(t), identity(t)
+	if other.Site() < deputy.Site() {
+		deputy, other = other, deputy
+	}
+	ahead, past := c.clock.shows().Add(time.Hour), c.clock.shows().Add(-time.Second)
+	says := func(m protocol.Neighbours) { c.received(m.Gateway, m) }
+	want := func(what string, gateway grid.SiteID) {
+		t.Helper()
+		if got := c.neighbours.way(stands("campus")); got != gateway {
+			t.Errorf("%s: campus is reached by %q, want %q", what, got, gateway)
+		}
+	}
+	for what, m := range map[string]protocol.Neighbours{
+		"uncertified":  near(t, deputy, deputy.Site(), 5, "campus"),
+		"by itself":    standsIn(t, deputy, deputy, 5, ahead, "campus"),
+		"ended before": standsIn(t, c.owner, deputy, 5, past, "campus"),
+	} {
+		says(m)
+		want(what, "")
+	}
+	if got := c.count("heed_no_gateway"); got != 3 {
+		t.Errorf("%d are counted, want 3", got)
+	}
+	says(standsIn(t, c.owner, other, 9, ahead, "campus"))
+	want("the only one", other.Site())
+	says(standsIn(t, c.owner, deputy, 5, ahead, "campus"))
+	want("the first of two", deputy.Site())
+	says(near(t, c.owner, "gate", 1, "campus"))
+	want("the site with the key", "gate")
+	says(near(t, c.owner, "gate", 2))
+	want("the site with the key reaches nobody", "")
+	c.neighbours.lost(c.Agent, "gate")
+	want("the site with the key is gone", deputy.Site())
+	says(standsIn(t, c.owner, deputy, 6, ahead))
+	want("the first reaches nobody", other.Site())
+	if _, until := c.neighbours.gateway(); !until.Equal(ahead.Truncate(time.Millisecond)) {
+		t.Errorf("stands in until %s", until)
+	}
+	c.neighbours.expire(c.Agent, ahead)
+	want("all mandates have ended", "")
+}
+
+// A change of the gateway alone is none of the neighbours: submitters hear nothing of it.
+func TestAChangeOfGatewayIsNoneOfNeighbours(t *testing.T) {
+	c := newRealm(t)
+	ahead := c.clock.shows().Add(time.Hour)
+	m := standsIn(t, c.owner, identity(t), 5, ahead, "campus")
+	c.received(m.Gateway, m)
+	c.received("gate", near(t, c.owner, "gate", 1, "campus"))
+	if diff := cmp.Diff([]step.Input{comesAs("campus")}, c.heardOfPeers()); diff != "" {
+		t.Errorf("the broker hears (-want +got):\n%s", diff)
 	}
 }
 

@@ -45,6 +45,7 @@ func (a *Agent) join() error {
 				return
 			}
 			a.border.meet(id)
+			a.deputies.forget(id)
 			if l := a.data.Link(id); l != (data.Link{}) { // from before, or while it was away
 				a.linkMeasured(id, l)
 			}

@@ -75,6 +75,9 @@ type DecisionRequest struct {
 	Note *string `json:"note,omitempty"`
 }
 
+// Deputy Deputy is a site that may stand in for the gateway of its domain
+type Deputy = view.Deputy
+
 // Earlier Earlier is a job that must be done before another one starts
 type Earlier = view.Earlier
 
@@ -97,6 +100,9 @@ type Forgotten struct {
 
 // Further Further is a site's place on an axis beyond x, y and z
 type Further = view.Further
+
+// Gateway Gateway says who holds the links of a domain, as an agent sees it
+type Gateway = view.Gateway
 
 // Group Group has an owner's agent and its standbys, as an agent sees them
 type Group = view.Group

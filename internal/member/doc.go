@@ -23,6 +23,7 @@
 // site alone, invites.json the hashes of the secrets of invitations. A file that
 // cannot be used is renamed and reported; the site continues without it. links.json holds the
 // links, their policies and the invitations to further ones; a damaged one is an error.
+// deputy.json holds what a site was handed that may stand in for the one with the domain's key.
 // domain.key holds the domain's private key, if this site is the one that
 // invites.
 //
@@ -37,6 +38,7 @@
 //	links.go        Links: opened, asked, changed, ended
 //	linkinvites.go  invitations to links: made, used, withdrawn
 //	linksfile.go    the form of links on disk
+//	deputy.go       what a site is handed that stands in for the one with the key
 //	link.go         records of links, sides, refusals
 //	policy.go       what is decided about a linked domain
 //	statement.go    what a domain says under its key

@@ -157,6 +157,7 @@ const (
 	LinkUnlinked  LinkRefusal = "unlinked"
 	LinkNoKey     LinkRefusal = "no-key"
 	LinkReplayed  LinkRefusal = "replayed"
+	LinkLapsed    LinkRefusal = "lapsed"
 )
 
 // Error is the reason in a sentence, and what can be done.
@@ -195,6 +196,9 @@ func (r LinkRefusal) Error() string {
 	case LinkReplayed:
 		return "what the other side says was made for another conversation; " +
 			"if this is repeated, somebody poses as its gateway"
+	case LinkLapsed:
+		return "it may stand in for its domain's gateway no longer; " +
+			"start the site that has that domain's key"
 	default:
 		return "the other side cannot do that now; its log says why"
 	}
@@ -204,7 +208,7 @@ func (r LinkRefusal) Error() string {
 func (r LinkRefusal) known() LinkRefusal {
 	all := []LinkRefusal{
 		LinkUnknown, LinkExpired, LinkUsed, LinkWithdrawn, LinkOther, LinkSame, LinkAlready,
-		LinkFull, LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed,
+		LinkFull, LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed, LinkLapsed,
 	}
 	if slices.Contains(all, r) {
 		return r

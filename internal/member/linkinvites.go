@@ -171,7 +171,7 @@ func (l *Links) Ask(token Token, own LinkSide) (Statement, error) {
 	case len(s.links) >= maxLinks:
 		return Statement{}, LinkFull
 	}
-	return l.State(askContext, LinkAsk{To: token.Key, Secret: token.Secret, Side: own})
+	return l.members.State(askContext, LinkAsk{To: token.Key, Secret: token.Secret, Side: own})
 }
 
 // Propose answers an ask that came from that site: the record of the link, signed by this

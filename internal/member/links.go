@@ -37,8 +37,9 @@ type Links struct {
 
 	disk sync.Mutex // held while something is decided and written
 
-	mu    sync.RWMutex
-	state linksState
+	mu     sync.RWMutex
+	state  linksState
+	office deputyOffice
 }
 
 // linksState holds all that is on disk. It is a value that is never changed.
@@ -62,6 +63,9 @@ func OpenLinks(members *Registry) (*Links, error) {
 		l.state, err = decodeLinks(text)
 		return err
 	})
+	if err == nil {
+		l.openOffice()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged (%w): it says which domains are linked and on which "+
 			"terms; restore the file from a backup, or move it away and link them again, after "+
@@ -76,19 +80,14 @@ func (l *Links) Holds() bool { return l.members.Holds() }
 // Key is the domain's key; empty if there is none yet.
 func (l *Links) Key() grid.DomainKey { return l.members.Key() }
 
-// State says something under the domain's key; see Registry.State.
-func (l *Links) State(context string, value any) (Statement, error) {
-	return l.members.State(context, value)
-}
-
 // NeedKey makes the domain's key if it has none. Where another site holds it, the error is
 // ErrNoKey and names that site.
 func (l *Links) NeedKey() error {
 	r := l.members
 	r.disk.Lock()
 	defer r.disk.Unlock()
-	if !r.Holds() && r.cfg.Key != "" {
-		return fmt.Errorf("%w; run this at %s", ErrNoKey, r.Founder())
+	if err := l.needHolder(); err != nil {
+		return err
 	}
 	return r.ensureKey()
 }
@@ -123,6 +122,12 @@ func (l *Links) get() linksState {
 // keep writes a state down and takes it over; the caller holds disk.
 func (l *Links) keep(s linksState) error {
 	now := l.now()
+	if l.StandsIn() { // what the site with the key writes down holds
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.state = s
+		return nil
+	}
 	s.ended = slices.DeleteFunc(slices.Clone(s.ended), func(e EndedLink) bool {
 		return now.Sub(e.At) > endedKept
 	})
@@ -222,6 +227,9 @@ func (l *Links) alias(s linksState, side LinkSide) grid.DomainID {
 func (l *Links) Change(name grid.DomainID, change PolicyChange) (Link, error) {
 	l.disk.Lock()
 	defer l.disk.Unlock()
+	if err := l.needHolder(); err != nil {
+		return Link{}, err
+	}
 	s := l.get()
 	at, err := s.named(name)
 	if err != nil {
@@ -258,6 +266,9 @@ func (s linksState) with(link Link) linksState {
 func (l *Links) Unlink(name grid.DomainID) (Link, error) {
 	l.disk.Lock()
 	defer l.disk.Unlock()
+	if err := l.needHolder(); err != nil {
+		return Link{}, err
+	}
 	s := l.get()
 	at, err := s.named(name)
 	if err != nil {

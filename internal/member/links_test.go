@@ -437,7 +437,7 @@ func TestLinksNeedTheKey(t *testing.T) {
 func TestRefusalsTeach(t *testing.T) {
 	for _, r := range []LinkRefusal{
 		LinkUnknown, LinkExpired, LinkUsed, LinkWithdrawn, LinkOther, LinkSame, LinkAlready,
-		LinkFull, LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed, LinkBroken,
+		LinkFull, LinkForged, LinkUnlinked, LinkNoKey, LinkReplayed, LinkLapsed, LinkBroken,
 	} {
 		if !strings.Contains(r.Error(), ";") || RefusalOf(r) != r {
 			t.Errorf("%s: %q, and back %s", string(r), r.Error(), string(RefusalOf(r)))

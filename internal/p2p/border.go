@@ -31,7 +31,7 @@ var (
 func (m *Mesh) newGates(life context.Context) *gate.Gates {
 	t, l := m.cfg.Timing, m.cfg.Limits
 	return gate.New(gate.Config{
-		Links: m.cfg.Links, Addrs: m.Addrs,
+		Links: m.cfg.Links, Addrs: m.Addrs, Now: m.cfg.Now,
 		Timing: gate.Timing{
 			Dial: t.Dial, Hello: t.Hello, Write: t.Write, Read: t.Read,
 			BackoffMin: t.BackoffMin, BackoffMax: t.BackoffMax,
@@ -52,9 +52,9 @@ func (m *Mesh) newGates(life context.Context) *gate.Gates {
 				tell(domain, message)
 			}
 		},
-		OnSeen: func(domain grid.SiteID, name grid.DomainID) {
+		OnSeen: func(domain grid.SiteID, name grid.DomainID, gateway grid.SiteID) {
 			if tell := m.handlers.OnNeighbourSeen; tell != nil {
-				tell(domain, name)
+				tell(domain, name, gateway)
 			}
 		},
 		OnGone: func(domain grid.SiteID) {
@@ -101,6 +101,32 @@ func (m *Mesh) ReviewLinks() {
 	}
 	defer m.wg.Done()
 	m.gates.Review()
+}
+
+// Deputies says which members may stand in for this site, which has the domain's key. Linked
+// domains hear of a change immediately.
+func (m *Mesh) Deputies(sites []grid.SiteID) {
+	if !m.enter() {
+		return
+	}
+	defer m.wg.Done()
+	m.gates.Deputies(sites, m.addrsAt)
+}
+
+// addrsAt lists where a member was reached, as multiaddrs that end in /p2p/ID.
+func (m *Mesh) addrsAt(site grid.SiteID) (texts []string) {
+	id, err := wire.PeerOf(site)
+	if err != nil {
+		return nil
+	}
+	known := m.book.addrs(id)
+	if len(known) == 0 {
+		known = m.host.Peerstore().Addrs(id)
+	}
+	for _, addr := range known {
+		texts = append(texts, addr.String()+"/p2p/"+string(site))
+	}
+	return texts
 }
 
 // Neighbours lists the linked domains, ascending by name.

@@ -51,6 +51,14 @@ func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s.capital(t, reg, links, change)
+}
+
+// capital starts a site that speaks for its domain.
+func (s *seat) capital(
+	t *testing.T, reg *member.Registry, links *member.Links, change func(*Config),
+) *capital {
+	t.Helper()
 	c := &capital{links: links, present: make(map[grid.SiteID]grid.DomainID)}
 	cfg := s.cfg
 	cfg.Members, cfg.Links = reg, links
@@ -64,7 +72,7 @@ func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 		defer c.mu.Unlock()
 		c.heard = append(c.heard, heard{domain, m})
 	}
-	handlers.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID) {
+	handlers.OnNeighbourSeen = func(domain grid.SiteID, name grid.DomainID, _ grid.SiteID) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.present[domain] != "" {

@@ -63,9 +63,10 @@ type Handlers struct {
 	// OnBorder brings a validated message of a linked domain, which is named as DomainSite does.
 	// nil = nobody wants to know; so are the others.
 	OnBorder func(domain grid.SiteID, m protocol.Message)
-	// OnNeighbourSeen says that the gateway of a linked domain is connected, and what that domain
-	// is called here. For one domain it never overlaps with OnNeighbourGone.
-	OnNeighbourSeen func(domain grid.SiteID, name grid.DomainID)
+	// OnNeighbourSeen says that a gateway of a linked domain is connected, which, and what that
+	// domain is called here. For one domain it never overlaps with OnNeighbourGone, and before
+	// another gateway is seen the first is gone.
+	OnNeighbourSeen func(domain grid.SiteID, name grid.DomainID, gateway grid.SiteID)
 	// OnNeighbourGone says that a linked domain was lost.
 	OnNeighbourGone func(domain grid.SiteID)
 	// OnLinks says that the links changed because of what another domain said.

@@ -67,6 +67,9 @@ func SignedBy(site grid.SiteID, text, signature []byte) bool {
 // DomainSite is the name that a domain with this key has where a site's name is asked for.
 func DomainSite(key grid.DomainKey) (grid.SiteID, error) { return wire.DomainSite(key) }
 
+// KeyOf is the ed25519 key that a site's name holds. The error says that it holds none.
+func KeyOf(site grid.SiteID) ([]byte, error) { return wire.KeyOf(site) }
+
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
 func Redeem(

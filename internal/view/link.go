@@ -43,6 +43,24 @@ type LinkRow struct {
 	Last      Time        `json:"last,omitzero"` // when it was heard of last
 }
 
+// Gateway says who holds the links of a domain, as an agent sees it.
+type Gateway struct {
+	Acting     grid.SiteID `json:"acting,omitempty"` // left out: nobody is heard of
+	ActingName string      `json:"acting_name,omitempty"`
+	Here       bool        `json:"here"`           // it is this agent
+	Until      Time        `json:"until,omitzero"` // of a deputy that stands in: its mandate's end
+	// that may stand in, in this order; known to the site with the domain's key and to themselves
+	Deputies []Deputy `json:"deputies"`
+}
+
+// Deputy is a site that may stand in for the gateway of its domain.
+type Deputy struct {
+	Site  grid.SiteID `json:"site"`
+	Name  string      `json:"name,omitempty"`
+	Until Time        `json:"until,omitzero"` // its mandate's end; left out: not known here
+	Away  bool        `json:"away"`
+}
+
 // NeighbourRow is a linked domain as any member sees it, with how its own newest jobs used it.
 type NeighbourRow struct {
 	Name      grid.DomainID `json:"name"`
@@ -80,6 +98,7 @@ type Links struct {
 	DomainKey grid.DomainKey `json:"domain_key,omitempty"`
 	Holder    bool           `json:"holder"`          // this site has the key, and the links
 	Where     string         `json:"where,omitempty"` // the site that does, where this one does not
+	Gateway   *Gateway       `json:"gateway,omitempty"`
 	Links     []LinkRow      `json:"links"`
 	Invites   []LinkInvite   `json:"invites"`
 	Ended     []EndedLink    `json:"ended"` // in the last 90 days

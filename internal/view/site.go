@@ -93,6 +93,8 @@ type AgentStatus struct {
 	Standbys []Group `json:"standbys,omitempty"`
 	// of the domain; left out: the domain has no key
 	Controller *Controller `json:"controller,omitempty"`
+	// left out: the domain is linked with no other one, as far as is known here
+	Gateway *Gateway `json:"gateway,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

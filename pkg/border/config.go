@@ -37,9 +37,10 @@ type Config struct {
 
 	Reports step.Level `json:",omitempty"` // what is below that level is not reported
 
-	// NoRequestIDs, NoHops: UNSAFE, for tests of the oracles only: an order that comes again is
-	// another one; work crosses borders without end.
-	NoRequestIDs, NoHops bool `json:",omitempty"`
+	// NoRequestIDs, NoHops, NoGateways: UNSAFE, for tests of the oracles only: an order that comes
+	// again is another one; work crosses borders without end; any gateway of a neighbour may run
+	// what another one of it has taken.
+	NoRequestIDs, NoHops, NoGateways bool `json:",omitempty"`
 }
 
 // Default lets work cross one border, and gives an hour of a core on credit.

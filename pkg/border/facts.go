@@ -23,6 +23,7 @@ const (
 type takenFact struct {
 	Domain    grid.SiteID      `json:"domain"`
 	Submitter grid.SiteID      `json:"submitter"`
+	Taker     grid.SiteID      `json:"taker,omitempty"`
 	Passage   protocol.Passage `json:"passage"`
 	Spec      grid.Spec        `json:"spec"`
 	Here      bool             `json:"here,omitempty"`
@@ -39,11 +40,12 @@ type endFact struct {
 }
 
 type receiptFact struct {
-	Giver     grid.SiteID `json:"giver"`
-	Taker     grid.SiteID `json:"taker"`
-	Used      int64       `json:"used"`
-	Signature []byte      `json:"signature"`
-	AtMS      int64       `json:"at_ms"`
+	Giver     grid.SiteID       `json:"giver"`
+	Taker     grid.SiteID       `json:"taker"`
+	Used      int64             `json:"used"`
+	Signature []byte            `json:"signature"`
+	Mandate   *protocol.Mandate `json:"mandate,omitempty"`
+	AtMS      int64             `json:"at_ms"`
 }
 
 type givenFact struct {
@@ -90,7 +92,8 @@ func (m *Machine) saveErrand(e *errand) {
 		return
 	}
 	m.out.Persist(step.NewFact(factTaken, e.attempt.String(), takenFact{
-		Domain: e.domain, Submitter: e.submitter, Passage: e.passage, Spec: e.spec, Here: e.here,
+		Domain: e.domain, Submitter: e.submitter, Taker: e.taker, Passage: e.passage,
+		Spec: e.spec, Here: e.here,
 		BeganMS: m.wallMS(e.began), End: m.endFact(e.ending), Acked: e.acked,
 	}))
 }
@@ -98,7 +101,7 @@ func (m *Machine) saveErrand(e *errand) {
 func (m *Machine) saveReceipt(r *receipt) {
 	m.out.Persist(step.NewFact(factReceipt, r.Attempt.String(), receiptFact{
 		Giver: r.Giver, Taker: r.Taker, Used: r.UsedCoreMS, Signature: r.Signature,
-		AtMS: m.wallMS(r.at),
+		Mandate: r.Mandate, AtMS: m.wallMS(r.at),
 	}))
 }
 
@@ -164,7 +167,7 @@ func (m *Machine) restoreErrand(f step.Fact) error {
 	e := &errand{
 		domain: v.Domain, attempt: id, submitter: v.Submitter, passage: v.Passage, spec: v.Spec,
 		here: v.Here, taken: true, began: step.FromMS(v.BeganMS), ending: v.End.ending(),
-		acked: v.Acked, phase: grid.PhaseStaging, pause: m.cfg.Again,
+		acked: v.Acked, phase: grid.PhaseStaging, pause: m.cfg.Again, taker: v.Taker,
 	}
 	if e.exit != nil {
 		e.phase = grid.PhaseCollecting
@@ -190,6 +193,7 @@ func (m *Machine) restoreReceipt(f step.Fact) error {
 	}
 	r := &receipt{at: step.FromMS(v.AtMS), BorderReceipt: protocol.BorderReceipt{
 		Attempt: id, Giver: v.Giver, Taker: v.Taker, UsedCoreMS: v.Used, Signature: v.Signature,
+		Mandate: v.Mandate,
 	}}
 	m.receipts[id] = r
 	return r.Validate()

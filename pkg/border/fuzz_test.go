@@ -157,7 +157,10 @@ func (s *script) fromHere(r *rig) step.Input {
 			Reason: grid.Reason(s.n(60)),
 		}},
 		step.Signed{ID: id.String(), Signature: make([]byte, 64*s.n(2)), Problem: problem},
-		step.NeighbourSeen{Domain: s.domain(), Name: "other"},
+		step.NeighbourSeen{
+			Domain: s.domain(), Name: "other",
+			Gateway: []grid.SiteID{"", "holder", "deputy"}[s.n(3)],
+		},
 		step.NeighbourGone{Domain: s.domain()},
 		step.PeerSeen{Site: user, Capability: grid.Capability{
 			Total: grid.Resources{MilliCPUs: int64(s.n(9)) * 1000},

@@ -183,8 +183,8 @@ func (m *Machine) onReceipt(domain grid.SiteID, msg protocol.BorderReceipt) {
 			wrong = "of other domains"
 		case msg.UsedCoreMS > g.used:
 			wrong = "of more than was used"
-		case !msg.IsSignedBy(l.terms.Key):
-			wrong = "not signed by the key of that domain"
+		case !msg.IsSignedBy(l.terms.Key, m.now.Add(m.ahead)):
+			wrong = "not signed by the key of that domain, nor by its deputy"
 		}
 		if wrong != "" {
 			m.out.Report(step.LevelWarn, eventForged, step.Report{

@@ -18,6 +18,7 @@ const maxLinks = 256
 type link struct {
 	terms      step.Link
 	connected  bool
+	gateway    grid.SiteID   // of the domain, that is connected or was last; empty: not known
 	since      time.Time     // it is connected, or was last
 	unserved   time.Time     // when it last found no capacity for all that it wanted; zero: never
 	renewPause time.Duration // until the next time, while an order has no lease
@@ -191,7 +192,7 @@ func (m *Machine) onNeighbourSeen(in step.NeighbourSeen) {
 	if l.connected {
 		return
 	}
-	l.connected, l.since = true, m.now
+	l.connected, l.since, l.gateway = true, m.now, in.Gateway
 	for _, e := range m.errandsOf(in.Domain) {
 		m.wakeErrand(e)
 	}

@@ -112,6 +112,7 @@ func (m *Machine) dispatch(in step.Input) {
 		m.onPeerSeen(in)
 	case step.PeerGone:
 		m.near.set(in.Site, 0)
+		m.abandon(in.Site)
 	case step.CapacityChanged:
 		m.near.set(m.cfg.Here, max(in.Capability.Total.MilliCPUs, 0))
 	case step.BansChanged:

@@ -1,6 +1,8 @@
 package border
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -95,6 +97,13 @@ func withoutHolders(req grid.Requirement) grid.Requirement {
 	return req
 }
 
+// request is a number that no gateway of this domain gives to another request: another site's
+// numbers differ from it in all bits by chance.
+func (m *Machine) request() uint64 {
+	sum := sha256.Sum256([]byte("border " + string(m.cfg.Here)))
+	return max(m.number()^binary.BigEndian.Uint64(sum[:]), 1)
+}
+
 // passage says how a request reaches a neighbour: it begins here, or goes on if it came from
 // another. It reports false if it may not go there, or nobody wants it any more.
 func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passage, bool) {
@@ -104,7 +113,7 @@ func (m *Machine) passage(from, to grid.SiteID, job grid.JobID) (protocol.Passag
 	}
 	if from != m.cfg.Here || !foreign || m.cfg.NoHops {
 		return protocol.Passage{
-			Request: m.number(), Path: []grid.SiteID{m.cfg.Domain}, Hops: m.hops(to),
+			Request: m.request(), Path: []grid.SiteID{m.cfg.Domain}, Hops: m.hops(to),
 		}, to != m.cfg.Domain
 	}
 	if before.Hops == 0 || slices.Contains(before.Path, to) {

@@ -42,18 +42,19 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 	for _, id := range msg.Attempts {
 		e := m.errands.get(id, "")
 		switch {
-		case e == nil || e.domain != domain:
+		case e == nil || e.domain != domain || !m.isTakers(e):
 			below = append(below, above(id)) // also one that is receipted: its order came late
 			continue
 		case e.exit != nil:
 			continue
 		case !e.taken:
-			e.taken, e.phase = true, grid.PhaseStaging
+			e.taken, e.phase, e.taker = true, grid.PhaseStaging, m.near.links[domain].gateway
 			m.saveErrand(e)
 			m.out.Report(step.LevelInfo, eventTaken, step.Report{Attempt: id, Site: domain})
 			taken[e.submitter] = append(taken[e.submitter], id)
 		default:
 			more[e.submitter] = append(more[e.submitter], id)
+			m.bind(e)
 		}
 		e.heard = m.now
 		e.asks.add(ask{number: number, theirs: msg.Number, at: m.now})
@@ -69,13 +70,21 @@ func (m *Machine) onBorderRenew(domain grid.SiteID, msg protocol.BorderRenew) {
 	}
 }
 
+// bind notes which gateway has an errand that an earlier version wrote down without it.
+func (m *Machine) bind(e *errand) {
+	if gateway := m.near.links[e.domain].gateway; e.taker == "" && gateway != "" {
+		e.taker = gateway
+		m.saveErrand(e)
+	}
+}
+
 // onLease lends a submitter's lease on. The neighbour counts it from the sending of its own
 // request, which was before that of this one.
 func (m *Machine) onLease(from, to grid.SiteID, msg protocol.Lease) {
 	lent := make(map[uint64]map[time.Duration][]grid.AttemptID)
 	for _, id := range msg.Attempts {
 		e := m.errands.get(id, "")
-		if e == nil || e.submitter != from || e.domain != to || e.exit != nil {
+		if e == nil || e.submitter != from || e.domain != to || e.exit != nil || !m.isTakers(e) {
 			m.unexpected(from, "a lease of an attempt that is not there")
 			continue
 		}
@@ -113,7 +122,7 @@ func (m *Machine) onLease(from, to grid.SiteID, msg protocol.Lease) {
 // onState tells the submitter how an attempt goes.
 func (m *Machine) onState(domain grid.SiteID, msg protocol.BorderState) {
 	e := m.errands.get(msg.Attempt, "")
-	if e == nil || e.domain != domain || !e.taken || e.exit != nil {
+	if e == nil || e.domain != domain || !e.taken || e.exit != nil || !m.isTakers(e) {
 		m.unexpected(domain, "news of an attempt that is not there")
 		return
 	}
@@ -133,7 +142,7 @@ func (m *Machine) onEnd(domain grid.SiteID, msg protocol.BorderEnd) {
 	}
 	e := m.errands.get(msg.Attempt, "")
 	switch {
-	case e == nil || e.domain != domain || !e.taken:
+	case e == nil || e.domain != domain || !e.taken || !m.isTakers(e):
 		m.sendBorder(domain, protocol.BorderFence{Below: []grid.AttemptID{above(msg.Attempt)}})
 		return
 	case e.exit != nil:
@@ -170,8 +179,9 @@ func (m *Machine) collect(e *errand) {
 	m.out.Emit(step.Collect{Attempt: e.attempt, Outputs: outputs, From: e.domain})
 }
 
-// onCollected: what an attempt left is here. If it cannot be had for long enough it is as lost
-// there as here, and the task runs again elsewhere.
+// onCollected: what an attempt left is here. If it cannot be had for long enough, or was left at a
+// gateway in whose place another one is connected, it is as lost there as here, and the task runs
+// again elsewhere.
 func (m *Machine) onCollected(in step.Collected) {
 	e := m.errands.get(in.Attempt, "")
 	switch {
@@ -179,7 +189,7 @@ func (m *Machine) onCollected(in step.Collected) {
 		return
 	case in.Problem == "":
 		m.returned(e)
-	case !in.Local && m.now.Sub(e.heard) >= collectWithin:
+	case !in.Local && (m.now.Sub(e.heard) >= collectWithin || m.isElsewhere(e)):
 		lost := grid.Exit{
 			Cause: grid.CauseData, Wall: e.exit.Wall,
 			Text: cut("its outputs did not cross the border: " + in.Problem),
@@ -247,7 +257,7 @@ func (m *Machine) onSigned(in step.Signed) {
 		return
 	}
 	r := &receipt{BorderReceipt: m.owed(e), at: m.now}
-	r.Signature = in.Signature
+	r.Signature, r.Mandate = in.Signature, in.Mandate
 	if in.Problem != "" || r.Validate() != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{
 			Attempt: id, Site: e.domain, Text: "the receipt could not be signed: " + in.Problem,

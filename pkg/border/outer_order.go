@@ -23,9 +23,10 @@ type errand struct {
 	submitter grid.SiteID
 	passage   protocol.Passage
 	spec      grid.Spec
-	here      bool // all that it needs is at this gateway
-	told      bool // ... and the neighbour knows
-	taken     bool // the neighbour has it; from here on it is a fact
+	here      bool        // all that it needs is at this gateway
+	told      bool        // ... and the neighbour knows
+	taken     bool        // the neighbour has it; from here on it is a fact
+	taker     grid.SiteID // the gateway there that has it; empty: not known
 	asks      asks
 	began     time.Time // when it had its first lease
 	until     time.Time // the end of its lease, as this domain counts it
@@ -152,6 +153,17 @@ func alone(s grid.Spec, id grid.AttemptID, item grid.Item) (grid.Spec, bool) {
 	})
 }
 
+// abandon drops errands without a lease whose submitter is gone: it may award the same attempts by
+// way of another gateway of this domain, and then no lease of them may come here.
+func (m *Machine) abandon(submitter grid.SiteID) {
+	for _, e := range m.errands.where(func(e *errand) bool {
+		return e.submitter == submitter && e.began.IsZero() && e.exit == nil &&
+			submitter != m.cfg.Here
+	}) {
+		m.fence(e, "its submitter is gone before its first lease")
+	}
+}
+
 // overtake drops earlier attempts of a task: the submitter awards another only when nothing of them
 // can run.
 func (m *Machine) overtake(from grid.SiteID, id grid.AttemptID) {
@@ -174,9 +186,31 @@ func (m *Machine) stage(e *errand) {
 }
 
 func (m *Machine) sendOrder(e *errand) {
-	m.sendBorder(e.domain, protocol.BorderOrder{
+	m.sendTaker(e, protocol.BorderOrder{
 		Passage: e.passage, Attempt: e.attempt, Spec: e.spec, Here: e.here,
 	})
+}
+
+// isTakers reports whether the neighbour's gateway that is connected has the errand, or may have
+// it. What one gateway has taken no other one is told of, and from no other is heard: the first may
+// run it for as long as its lease lasts.
+func (m *Machine) isTakers(e *errand) bool {
+	l := m.near.links[e.domain]
+	return l != nil && (e.taker == "" || e.taker == l.gateway || m.cfg.NoGateways)
+}
+
+// isElsewhere reports whether another gateway of the neighbour is connected than the one that has
+// the errand.
+func (m *Machine) isElsewhere(e *errand) bool {
+	l := m.near.links[e.domain]
+	return l != nil && l.connected && !m.isTakers(e)
+}
+
+// sendTaker sends what is said of an errand to the gateway that has it, if that is connected.
+func (m *Machine) sendTaker(e *errand, msg protocol.Message) {
+	if m.isTakers(e) {
+		m.sendBorder(e.domain, msg)
+	}
 }
 
 // rouse sets the time at which an errand is looked at again.
@@ -243,7 +277,7 @@ func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), 1
 
 // fence drops an errand, and tells the neighbour to stop it.
 func (m *Machine) fence(e *errand, why string) {
-	m.sendBorder(e.domain, protocol.BorderFence{Below: []grid.AttemptID{above(e.attempt)}})
+	m.sendTaker(e, protocol.BorderFence{Below: []grid.AttemptID{above(e.attempt)}})
 	m.dropErrand(e, why)
 }
 

@@ -106,6 +106,8 @@ type BorderReceipt struct {
 	Taker      grid.SiteID // the one that ordered it
 	UsedCoreMS int64       // thousandths of a core-second; at most what BorderEnd claimed
 	Signature  []byte      // by the taker's domain key over SignedBytes
+	// Mandate is that of the deputy which has signed in the place of the key; nil: the key has.
+	Mandate *Mandate `json:",omitempty"`
 }
 
 // MaxHops is the highest number of borders that a request may cross.
@@ -121,14 +123,18 @@ const receiptContext = "mrs receipt 1\x00"
 func (m BorderReceipt) SignedBytes() []byte {
 	text := []byte(receiptContext)
 	for _, part := range []string{string(m.Giver), string(m.Taker), m.Attempt.String()} {
-		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
+		text = appendText(text, part)
 	}
 	return binary.BigEndian.AppendUint64(text, uint64(m.UsedCoreMS))
 }
 
-// IsSignedBy reports whether the signature is of the domain's key.
-func (m BorderReceipt) IsSignedBy(taker grid.DomainKey) bool {
+// IsSignedBy reports whether the signature is of the domain's key, or of a deputy of that domain
+// whose mandate has not ended.
+func (m BorderReceipt) IsSignedBy(taker grid.DomainKey, now time.Time) bool {
+	if m.Mandate != nil {
+		return m.Mandate.IsSignedBy(taker, now) &&
+			m.Mandate.HasSigned(m.SignedBytes(), m.Signature)
+	}
 	public, err := taker.Bytes()
 	return err == nil && len(m.Signature) == ed25519.SignatureSize &&
 		ed25519.Verify(public, m.SignedBytes(), m.Signature)
@@ -245,7 +251,8 @@ func (m BorderReceipt) Validate() error {
 	if len(m.Signature) != SignatureBytes {
 		return invalidf("receipt: signature of %d bytes, want %d", len(m.Signature), SignatureBytes)
 	}
-	return firstError(m.Attempt.Validate(), m.Giver.Validate(), m.Taker.Validate())
+	return firstError(m.Attempt.Validate(), m.Giver.Validate(), m.Taker.Validate(),
+		validMandate(m.Mandate))
 }
 
 func isUsed(coreMS int64) bool { return coreMS >= 0 && coreMS <= maxUsedCoreMS }

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -82,7 +83,8 @@ func TestAReceiptIsSignedWhole(t *testing.T) {
 	public := grid.NewDomainKey(private[ed25519.SeedSize:])
 	m := changed(t, "borderreceipt", func(*BorderReceipt) {}).(BorderReceipt)
 	m.Signature = ed25519.Sign(private, m.SignedBytes())
-	if !m.IsSignedBy(public) || m.IsSignedBy("ed25519:no") {
+	before := time.Unix(1, 0)
+	if !m.IsSignedBy(public, before) || m.IsSignedBy("ed25519:no", before) {
 		t.Fatal("its own key does not verify it, or none does")
 	}
 	for name, change := range map[string]func(*BorderReceipt){
@@ -94,7 +96,7 @@ func TestAReceiptIsSignedWhole(t *testing.T) {
 		"none":    func(m *BorderReceipt) { m.Signature = nil },
 	} {
 		other := m
-		if change(&other); other.IsSignedBy(public) {
+		if change(&other); other.IsSignedBy(public, before) {
 			t.Errorf("%s does not count", name)
 		}
 	}

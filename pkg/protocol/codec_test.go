@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -189,6 +190,10 @@ func goldenMessages() map[string]Message {
 	announceWhole := announce
 	announceWhole.Req.Saves = true
 	certificate := goldenCertificate().Encode()
+	mandated := Mandate{
+		Site: "12D3KooWdeputy", Key: bytes.Repeat([]byte{4}, ed25519.PublicKeySize),
+		UntilMS: 1_900_000_600_000, Signature: bytes.Repeat([]byte{8}, SignatureBytes),
+	}
 	return map[string]Message{
 		"behalflease": OnBehalf{
 			Behalf:  Behalf{Owner: "12D3KooWowner", Term: 4, Certificate: certificate},
@@ -201,6 +206,16 @@ func goldenMessages() map[string]Message {
 			Gateway: "12D3KooWgateway", MadeMS: 1_900_000_000_123,
 			All:       []Neighbour{{Domain: "12D3KooWneighbour", Name: "physics"}},
 			Signature: bytes.Repeat([]byte{7}, SignatureBytes),
+		},
+		"deputyneighbours": Neighbours{
+			Gateway: "12D3KooWdeputy", MadeMS: 1_900_000_000_123, Mandate: &mandated,
+			All:       []Neighbour{{Domain: "12D3KooWneighbour", Name: "physics"}},
+			Signature: bytes.Repeat([]byte{7}, SignatureBytes),
+		},
+		"handover": Handover{
+			Gateway: "12D3KooWgateway", MadeMS: 1_900_000_000_123, Mandate: mandated,
+			Deputies: []grid.SiteID{"12D3KooWdeputy", "12D3KooWnext"}, Links: []byte("{}"),
+			Signature: bytes.Repeat([]byte{9}, SignatureBytes),
 		},
 		"bygateway": ByGateway{
 			Domain: "12D3KooWneighbour", Message: Renew{Renewal: 12, Attempts: attempts},
@@ -399,6 +414,10 @@ func goldenMessages() map[string]Message {
 		"borderreceipt": BorderReceipt{
 			Attempt: at, Giver: "12D3KooWb", Taker: "12D3KooWa", UsedCoreMS: 2_000,
 			Signature: bytes.Repeat([]byte{6}, SignatureBytes),
+		},
+		"deputyreceipt": BorderReceipt{
+			Attempt: at, Giver: "12D3KooWb", Taker: "12D3KooWa", UsedCoreMS: 2_000,
+			Signature: bytes.Repeat([]byte{6}, SignatureBytes), Mandate: &mandated,
 		},
 		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},

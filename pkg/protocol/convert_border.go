@@ -68,7 +68,7 @@ func setBorderEnd(w *wirepb.Wire, m Message) bool {
 	case BorderReceipt:
 		w.Body = &wirepb.Wire_BorderReceipt{BorderReceipt: &wirepb.BorderReceipt{
 			Attempt: wireAttempt(m.Attempt), Giver: string(m.Giver), Taker: string(m.Taker),
-			UsedCoreMs: m.UsedCoreMS, Signature: m.Signature,
+			UsedCoreMs: m.UsedCoreMS, Signature: m.Signature, Mandate: wireMandate(m.Mandate),
 		}}
 	default:
 		return false
@@ -170,7 +170,7 @@ func aboutBorderEnd(w *wirepb.Wire) Message {
 		return BorderReceipt{
 			Attempt: attempt(m.GetAttempt()), Giver: grid.SiteID(m.GetGiver()),
 			Taker: grid.SiteID(m.GetTaker()), UsedCoreMS: m.GetUsedCoreMs(),
-			Signature: m.GetSignature(),
+			Signature: m.GetSignature(), Mandate: mandate(m.GetMandate()),
 		}
 	default:
 		return nil

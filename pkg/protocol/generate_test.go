@@ -475,7 +475,8 @@ func messages() map[string]func(*rapid.T) Message {
 		"exitack": func(t *rapid.T) Message { return ExitAck{Attempts: drawSome(t, drawAttempt)} },
 
 		"behalf": drawOnBehalf, "bygateway": drawByGateway, "neighbours": drawNeighbours,
-		"group": drawGroup, "keep": drawKeep,
+		"handover": drawHandover,
+		"group":    drawGroup, "keep": drawKeep,
 		"standbyask": func(t *rapid.T) Message {
 			return StandbyAsk{Epoch: number(t) | 1, Facts: drawNat(t)}
 		},
@@ -551,6 +552,7 @@ func messages() map[string]func(*rapid.T) Message {
 			return BorderReceipt{
 				Attempt: drawAttempt(t), Giver: drawSite(t), Taker: drawSite(t),
 				UsedCoreMS: drawNat(t), Signature: drawBytes(t, SignatureBytes),
+				Mandate: drawMandate(t),
 			}
 		},
 		"remapped": func(t *rapid.T) Message {

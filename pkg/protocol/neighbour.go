@@ -1,21 +1,24 @@
 package protocol
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"math"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
 )
 
 // Neighbours names the neighbouring domains that can be reached now through this domain's gateway.
-// The gateway says so to each member. It is signed by the domain's key, so that no other member can
-// stand for a neighbour.
+// The gateway, or the deputy that stands in for it, says so to each member. It is signed by the
+// domain's key, or under a mandate of it, so that no other member can stand for a neighbour.
 type Neighbours struct {
 	Gateway   grid.SiteID
 	MadeMS    int64       // the gateway's wall clock, ms since 1970 UTC; a later one replaces this
 	All       []Neighbour // ascending by domain, at most MaxNeighbours
-	Signature []byte      // of the domain's key over SignedBytes, SignatureBytes long
+	Mandate   *Mandate    // of the deputy that says it; nil: the site with the domain's key does
+	Signature []byte      // over SignedBytes, SignatureBytes long
 }
 
 // Neighbour is one domain.
@@ -35,18 +38,25 @@ type ByGateway struct {
 	Message Message     // one of those between submitters and sites, or such an OnBehalf
 }
 
-// SignedBytes is the text that the domain's key signs.
-func (m Neighbours) SignedBytes() []byte {
-	text := []byte("mrs neighbours 1\x00")
-	add := func(part string) {
-		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
+// IsSignedBy reports whether the domain of that key says so, or one of its deputies whose mandate
+// has not ended.
+func (m Neighbours) IsSignedBy(domain grid.DomainKey, now time.Time) bool {
+	if m.Mandate != nil {
+		return m.Mandate.Site == m.Gateway && m.Mandate.IsSignedBy(domain, now) &&
+			m.Mandate.HasSigned(m.SignedBytes(), m.Signature)
 	}
-	add(string(m.Gateway))
+	public, err := domain.Bytes()
+	return err == nil && len(m.Signature) == ed25519.SignatureSize &&
+		ed25519.Verify(public, m.SignedBytes(), m.Signature)
+}
+
+// SignedBytes is the text that is signed.
+func (m Neighbours) SignedBytes() []byte {
+	text := appendText([]byte("mrs neighbours 1\x00"), string(m.Gateway))
 	text = binary.BigEndian.AppendUint64(text, uint64(m.MadeMS))
 	for _, n := range m.All {
-		add(string(n.Domain))
-		add(string(n.Name))
+		text = appendText(text, string(n.Domain))
+		text = appendText(text, string(n.Name))
 		if n.Beside { // no text is so long
 			text = binary.BigEndian.AppendUint64(text, math.MaxUint64)
 		}
@@ -74,7 +84,7 @@ func (m Neighbours) Validate() error {
 			return invalidf("neighbours: not ascending by domain")
 		}
 	}
-	return m.Gateway.Validate()
+	return firstError(m.Gateway.Validate(), validMandate(m.Mandate))
 }
 
 // Validate reports the first field that is out of its range.
@@ -93,36 +103,45 @@ func byGateway(domain string, m Message) Message {
 	return ByGateway{Domain: grid.SiteID(domain), Message: m}
 }
 
-// setNeighbours sets the body for Neighbours; it reports false for all others.
+// setNeighbours sets the body for what a gateway tells members; it reports false for all others.
 func setNeighbours(w *wirepb.Wire, m Message) bool {
-	n, is := m.(Neighbours)
-	if is {
+	switch m := m.(type) {
+	case Neighbours:
 		w.Body = &wirepb.Wire_Neighbours{Neighbours: &wirepb.Neighbours{
-			Gateway: string(n.Gateway), MadeMs: n.MadeMS, Signature: n.Signature,
-			All: each(n.All, func(n Neighbour) *wirepb.Neighbour {
+			Gateway: string(m.Gateway), MadeMs: m.MadeMS, Signature: m.Signature,
+			Mandate: wireMandate(m.Mandate),
+			All: each(m.All, func(n Neighbour) *wirepb.Neighbour {
 				return &wirepb.Neighbour{
 					Domain: string(n.Domain), Name: string(n.Name), Beside: n.Beside,
 				}
 			}),
 		}}
+	case Handover:
+		w.Body = &wirepb.Wire_Handover{Handover: wireHandover(m)}
+	default:
+		return false
 	}
-	return is
+	return true
 }
 
 // aboutNeighbours is the counterpart of setNeighbours.
 func aboutNeighbours(w *wirepb.Wire) Message {
-	body, is := w.GetBody().(*wirepb.Wire_Neighbours)
-	if !is {
+	switch b := w.GetBody().(type) {
+	case *wirepb.Wire_Neighbours:
+		n := b.Neighbours
+		return Neighbours{
+			Gateway: grid.SiteID(n.GetGateway()), MadeMS: n.GetMadeMs(),
+			Mandate: mandate(n.GetMandate()), Signature: n.GetSignature(),
+			All: each(n.GetAll(), func(n *wirepb.Neighbour) Neighbour {
+				return Neighbour{
+					Domain: grid.SiteID(n.GetDomain()), Name: grid.DomainID(n.GetName()),
+					Beside: n.GetBeside(),
+				}
+			}),
+		}
+	case *wirepb.Wire_Handover:
+		return handover(b.Handover)
+	default:
 		return nil
-	}
-	n := body.Neighbours
-	return Neighbours{
-		Gateway: grid.SiteID(n.GetGateway()), MadeMS: n.GetMadeMs(), Signature: n.GetSignature(),
-		All: each(n.GetAll(), func(n *wirepb.Neighbour) Neighbour {
-			return Neighbour{
-				Domain: grid.SiteID(n.GetDomain()), Name: grid.DomainID(n.GetName()),
-				Beside: n.GetBeside(),
-			}
-		}),
 	}
 }

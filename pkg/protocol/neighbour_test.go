@@ -23,7 +23,7 @@ func drawNeighbours(t *rapid.T) Message {
 	signature := rapid.SliceOfN(rapid.Byte(), SignatureBytes, SignatureBytes)
 	m := Neighbours{
 		Gateway: drawSite(t), MadeMS: rapid.Int64Min(1).Draw(t, "made"),
-		Signature: signature.Draw(t, "signature"),
+		Signature: signature.Draw(t, "signature"), Mandate: drawMandate(t),
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "neighbours") {
 		m.All = append(m.All, Neighbour{

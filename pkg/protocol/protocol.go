@@ -17,6 +17,7 @@
 //	standby.go           what group members say to each other
 //	domain.go            what sites, submitters and a domain's controller say to each other
 //	neighbour.go         what a gateway tells members of neighbours, and passes on
+//	mandate.go           who may stand in for a gateway, and what it is handed
 //	border.go            what the gateways of two domains say to each other
 //	member.go            the messages and records of joining and membership
 //	envelope.go          what gossip carries, and how fresh it must be

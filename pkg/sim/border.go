@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"fmt"
 	"slices"
@@ -15,8 +16,9 @@ import (
 type gate struct {
 	*border.Machine
 
-	seen     map[grid.SiteID]bool // neighbours, as the machine was told
-	commands map[uint64]uint64    // of orders by those that the broker was given
+	acts     bool                        // it was told of the links
+	seen     map[grid.SiteID]grid.SiteID // which gateway of each neighbour it was told of
+	commands map[uint64]uint64           // of orders by those that the broker was given
 }
 
 // keepGate boots the border's machine of a gateway.
@@ -24,7 +26,7 @@ func (h *host) keepGate() {
 	w := h.world
 	r := w.realmOf(h.spec.ID)
 	h.near = make(map[grid.SiteID]bool)
-	if h.border = nil; h.gateway() != h {
+	if h.border = nil; !h.isGateway() {
 		return
 	}
 	cfg := border.Default(h.spec.ID, r.stands(), r.Name)
@@ -41,10 +43,15 @@ func (h *host) keepGate() {
 		return
 	}
 	h.border = &gate{
-		Machine: m, seen: make(map[grid.SiteID]bool), commands: make(map[uint64]uint64),
+		Machine: m, acts: r.Deputies == 0, commands: make(map[uint64]uint64),
+		seen: make(map[grid.SiteID]grid.SiteID),
 	}
 	h.stepBorder(h.boot())
-	h.stepBorder(step.LinksChanged{Links: w.terms(r)})
+	links := step.LinksChanged{}
+	if h.border.acts {
+		links.Links = w.terms(r)
+	}
+	h.stepBorder(links)
 	h.stepBorder(step.CapacityChanged{Capability: h.spec.Capability})
 }
 
@@ -137,7 +144,7 @@ func borderPin(id grid.AttemptID) string { return "border " + id.String() }
 // sendOver sends a message to a neighbour's gateway.
 func (h *host) sendOver(e step.SendBorder) {
 	w := h.world
-	far := w.hosts[w.standing(e.Domain).Members[0]]
+	far := w.hosts[cmp.Or(h.border.seen[e.Domain], w.standing(e.Domain).Members[0])]
 	raw, err := protocol.Encode(e.Message)
 	if err != nil {
 		w.fail(fmt.Errorf("border at %s sends %T: %w", h.spec.ID, e.Message, err))
@@ -160,7 +167,7 @@ func (h *host) sendOver(e step.SendBorder) {
 	from, life := w.realmOf(h.spec.ID).stands(), far.life
 	for range copies {
 		w.put(w.arrival(h, far), thunk(func() {
-			if far.life == life && w.crosses(h, far) {
+			if far.life == life && w.crosses(h, far) && far.hearsOver(from, h) {
 				far.hearBorder(from, msg)
 			}
 		}))
@@ -174,6 +181,12 @@ func (h *host) hearBorder(from grid.SiteID, msg protocol.Message) {
 		return
 	}
 	h.stepBorder(step.BorderReceived{Domain: from, Message: msg})
+}
+
+// hearsOver reports whether a gateway's stream with a neighbour is with that gateway of it.
+func (h *host) hearsOver(domain grid.SiteID, far *host) bool {
+	return h.border == nil || h.world.realmOf(far.spec.ID).Deputies == 0 ||
+		h.border.seen[domain] == far.spec.ID
 }
 
 // sendAs sends a message to a member in a neighbour's name.
@@ -191,7 +204,8 @@ func (h *host) sendAs(e step.SendAs) {
 	}
 	life := target.life
 	w.put(w.arrival(h, target), thunk(func() {
-		if target.life == life && (target == h || target.hears(h) && !h.silent) {
+		if target.life == life && target.gateway() == h &&
+			(target == h || target.hears(h) && !h.silent) {
 			target.step(roleBroker, step.MessageReceived{From: e.As, Message: msg})
 		}
 	}))

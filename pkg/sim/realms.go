@@ -17,6 +17,8 @@ import (
 type Realm struct {
 	Name    grid.DomainID
 	Members []grid.SiteID // the first one is the gateway
+	// Deputies are so many members after the first: the first of all these that is there acts.
+	Deputies int
 	// Links are the neighbours by their names, with the terms of this side: Domain and Key are
 	// filled in. A link holds if both sides name it.
 	Links []step.Link
@@ -75,10 +77,68 @@ func (h *host) together(other *host) bool {
 		h.world.realmOf(h.spec.ID) == h.world.realmOf(other.spec.ID)
 }
 
-// gateway is the host that holds the links of a host's domain; nil: it has none.
+// gateways are those of a domain that can be one.
+func (w *World) gateways(r *Realm) (all []*host) {
+	for _, id := range r.Members[:1+r.Deputies] {
+		all = append(all, w.hosts[id])
+	}
+	return all
+}
+
+// isGateway reports whether the host can hold the links of its domain.
+func (h *host) isGateway() bool {
+	r := h.world.realmOf(h.spec.ID)
+	return r != nil && len(r.Links) > 0 && slices.Contains(h.world.gateways(r), h)
+}
+
+// meets reports whether two hosts of a domain hear each other.
+func (h *host) meets(other *host) bool {
+	return h == other || h.up && other.up && h.hears(other) && other.hears(h)
+}
+
+// gateway is the host that holds the links of a host's domain, as that one sees it: the first of
+// those that can be one, and is there. Nil: there is none.
 func (h *host) gateway() *host {
-	if r := h.world.realmOf(h.spec.ID); r != nil && len(r.Links) > 0 {
-		return h.world.hosts[r.Members[0]]
+	r := h.world.realmOf(h.spec.ID)
+	if r == nil || len(r.Links) == 0 {
+		return nil
+	}
+	all := h.world.gateways(r)
+	if r.Deputies == 0 {
+		return all[0]
+	}
+	for _, g := range all {
+		if g.up && g.meets(h) && g.acts() {
+			return g
+		}
+	}
+	return nil
+}
+
+// acts reports whether no gateway is there that is before this one.
+func (h *host) acts() bool {
+	all := h.world.gateways(h.world.realmOf(h.spec.ID))
+	before := all[:slices.Index(all, h)]
+	return h.up && !slices.ContainsFunc(before, h.meets)
+}
+
+// opposite is the gateway of a neighbour that an acting one is connected with: the first on either
+// side that acts and reaches the other. Nil: there is none.
+func (h *host) opposite(other *Realm) *host {
+	w := h.world
+	joined := func(a, b *host) bool { return w.crosses(a, b) && w.crosses(b, a) }
+	for _, far := range w.gateways(other) {
+		if !far.acts() || !joined(h, far) {
+			continue
+		}
+		for _, own := range w.gateways(w.realmOf(h.spec.ID)) {
+			if own.acts() && joined(own, far) {
+				if own == h {
+					return far
+				}
+				break
+			}
+		}
 	}
 	return nil
 }
@@ -133,22 +193,52 @@ func (w *World) lookOver() {
 }
 
 func (w *World) lookFrom(r *Realm) {
-	h := w.hosts[r.Members[0]]
-	for _, l := range w.terms(r) {
-		other := w.standing(l.Domain)
-		far := w.hosts[other.Members[0]]
-		there := w.crosses(h, far) && w.crosses(far, h)
-		if h.up && h.border != nil && h.border.seen[l.Domain] != there {
-			h.border.seen[l.Domain] = there
-			var in step.Input = step.NeighbourGone{Domain: l.Domain}
-			if there {
-				in = step.NeighbourSeen{Domain: l.Domain, Name: l.Name}
-			}
-			h.after(0, func() { h.stepBorder(in) })
+	for _, h := range w.gateways(r) {
+		if h.up && h.border != nil {
+			h.lookOut(r)
 		}
+	}
+	for _, l := range w.terms(r) {
 		for _, id := range r.Members {
 			m := w.hosts[id]
-			m.hearOfNeighbour(l, there && h.up && (m == h || m.hears(h) && h.hears(m)))
+			g := m.gateway()
+			m.hearOfNeighbour(l, g != nil && g.up && g.meets(m) && g.border != nil &&
+				g.border.seen[l.Domain] != "")
+		}
+	}
+}
+
+// lookOut lets a gateway notice whether it acts, and which neighbours are there.
+func (h *host) lookOut(r *Realm) {
+	w := h.world
+	if acts := h.acts(); r.Deputies > 0 && h.border.acts != acts {
+		h.border.acts = acts
+		h.border.seen = make(map[grid.SiteID]grid.SiteID)
+		links := step.LinksChanged{}
+		if acts {
+			links.Links = w.terms(r)
+		}
+		h.after(0, func() { h.stepBorder(links) })
+	}
+	if !h.border.acts {
+		return
+	}
+	for _, l := range w.terms(r) {
+		var site grid.SiteID
+		if far := h.opposite(w.standing(l.Domain)); far != nil {
+			site = far.spec.ID
+		}
+		before := h.border.seen[l.Domain]
+		if before == site {
+			continue
+		}
+		h.border.seen[l.Domain] = site
+		if before != "" {
+			h.after(0, func() { h.stepBorder(step.NeighbourGone{Domain: l.Domain}) })
+		}
+		if site != "" {
+			in := step.NeighbourSeen{Domain: l.Domain, Name: l.Name, Gateway: site}
+			h.after(0, func() { h.stepBorder(in) })
 		}
 	}
 }
@@ -174,8 +264,8 @@ func (h *host) holder(from grid.SiteID) grid.SiteID {
 	switch {
 	case r == nil || g == nil:
 		return from
-	case g == h: // from its gateway
-		return r.Members[0]
+	case g == h && h.border != nil && h.border.seen[from] != "": // from its gateway
+		return h.border.seen[from]
 	default:
 		return g.spec.ID
 	}

@@ -23,11 +23,13 @@ const MaxRef = 320
 // Foreign reports whether a neighbour ordered it.
 func (o Ordered) Foreign() bool { return o.Domain != "" }
 
-// NeighbourSeen says that the gateway of a neighbouring domain is connected. It comes again when
-// its name has changed.
+// NeighbourSeen says that a gateway of a neighbouring domain is connected. It comes again when its
+// name has changed. One gateway of a domain is connected at a time; before another one is the first
+// is gone.
 type NeighbourSeen struct {
-	Domain grid.SiteID   // the site that the domain is taken for here
-	Name   grid.DomainID // what it calls itself
+	Domain  grid.SiteID   // the site that the domain is taken for here
+	Name    grid.DomainID // what it calls itself
+	Gateway grid.SiteID   `json:",omitempty"` // the site of it that is connected
 }
 
 // NeighbourGone says that the connection to a neighbour's gateway was lost.
@@ -113,6 +115,8 @@ type Signed struct {
 	ID        string
 	Signature []byte // empty: it could not be signed
 	Problem   string // why
+	// Mandate is that of this site, which has signed as a deputy; nil: the domain's key has.
+	Mandate *protocol.Mandate `json:",omitempty"`
 }
 
 // Order hands an input to the broker of this site: a Submit, Probe, CancelJob, ForgetJob or
@@ -142,7 +146,7 @@ type TellBorder struct {
 	News OrderNews
 }
 
-// Sign signs a text with the key of this domain. Answered by Signed.
+// Sign signs a text with the key of this domain, or as its deputy. Answered by Signed.
 type Sign struct {
 	ID   string
 	Text []byte

@@ -9,6 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -21,6 +22,11 @@ func (b *Backend) Links(ctx context.Context) (view.Links, error) {
 	if !v.Holder && v.DomainKey != "" {
 		v.Where = b.members.Founder()
 	}
+	var n names
+	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { n = b.namesNow(m) }); err != nil {
+		return v, err
+	}
+	v.Gateway = b.gateway(n)
 	near := make(map[grid.DomainKey]p2p.Neighbour)
 	for _, n := range b.mesh.Neighbours() {
 		near[n.Key] = n
@@ -39,6 +45,19 @@ func (b *Backend) Links(ctx context.Context) (view.Links, error) {
 		})
 	}
 	return v, nil
+}
+
+// gateway shows who holds the links, with names; nil: there are none.
+func (b *Backend) gateway(n names) *view.Gateway {
+	v := b.agent.Gateway()
+	if v == nil {
+		return nil
+	}
+	v.ActingName = n[v.Acting]
+	for i, d := range v.Deputies {
+		v.Deputies[i].Name = n[d.Site]
+	}
+	return v
 }
 
 // linkRow shows a link; n is the zero value where it is not held here.

@@ -46,6 +46,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	if err = b.fillController(ctx, &s, n); err != nil {
 		return s, err
 	}
+	s.Gateway = b.gateway(n)
 	var outlook []site.Outlook
 	err = b.agent.AskSite(ctx, func(m *site.Machine) { outlook = b.fillSite(&s, n, m) })
 	known := b.agent.Known()

@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // StreamID is the libp2p protocol name of the stream between the gateways of two linked
@@ -25,7 +27,7 @@ const nonceBytes = 32
 // busy is the verdict on a stream beside one that is as good.
 const busy member.LinkRefusal = "busy"
 
-// card says under a domain's key who speaks for it.
+// card says under a domain's key, or under a mandate of it, who speaks for the domain.
 type card struct {
 	To       grid.DomainKey   `json:"to"`
 	Speaker  grid.SiteID      `json:"speaker"`
@@ -44,12 +46,17 @@ type (
 	// answer is the card of the side that was called, or why there is none.
 	answer struct {
 		Refusal member.LinkRefusal `json:"refusal,omitempty"`
-		Card    member.Statement   `json:"card,omitzero"`
-		Nonce   []byte             `json:"nonce,omitempty"`
+		shown
+		Nonce []byte `json:"nonce,omitempty"`
 	}
 	// proof is the card of the side that called.
 	proof struct {
-		Card member.Statement `json:"card"`
+		shown
+	}
+	// shown is a card, and the mandate of a deputy, whose own key has signed it.
+	shown struct {
+		Card    member.Statement  `json:"card,omitzero"`
+		Mandate *protocol.Mandate `json:"mandate,omitempty"`
 	}
 	// verdict says whether messages may follow.
 	verdict struct {
@@ -64,116 +71,168 @@ func draw() []byte {
 }
 
 // card makes this side's card for a domain.
-func (g *Gates) card(to grid.DomainKey, nonce []byte) (member.Statement, error) {
-	return g.cfg.Links.State(cardContext, card{
+func (g *Gates) card(to grid.DomainKey, nonce []byte) (mine shown, err error) {
+	mine.Card, mine.Mandate, err = g.cfg.Links.State(cardContext, card{
 		To: to, Speaker: g.self, Gateways: g.gateways(), Nonce: nonce,
 	})
+	return mine, err
 }
 
-// judge reads the card of the domain of that key, as the peer on the connection shows it. The
-// error is a member.LinkRefusal.
+// judge reads the card of the domain of that key, as the peer on the connection shows it, and says
+// which gateways that domain has. The error is a member.LinkRefusal.
 func (g *Gates) judge(
-	said member.Statement, key grid.DomainKey, nonce []byte, conn network.Conn,
+	said shown, key grid.DomainKey, nonce []byte, conn network.Conn,
 ) ([]member.Gateway, error) {
 	var c card
-	if said.Read(cardContext, key, &c) != nil || member.ValidGateways(c.Gateways) != nil {
+	speaker := wire.SiteOf(conn.RemotePeer())
+	err := said.Card.Read(cardContext, key, &c)
+	if said.Mandate != nil {
+		err = g.judgeDeputy(said, key, speaker, &c)
+	}
+	if refusal, is := errors.AsType[member.LinkRefusal](err); is {
+		return nil, refusal
+	}
+	if err != nil || member.ValidGateways(c.Gateways) != nil {
 		return nil, member.LinkForged
 	}
-	speaker := wire.SiteOf(conn.RemotePeer())
 	if c.To != g.cfg.Links.Key() || c.Speaker != speaker || !bytes.Equal(c.Nonce, nonce) {
 		return nil, member.LinkReplayed
 	}
 	if !slices.ContainsFunc(c.Gateways, func(w member.Gateway) bool { return w.Site == speaker }) {
 		return nil, member.LinkForged
 	}
+	if said.Mandate != nil {
+		return g.known(key, speaker, c.Gateways), nil
+	}
 	return c.Gateways, nil
+}
+
+// judgeDeputy reads the card of a deputy. It counts while its mandate lasts, and only for a site
+// that the domain's key has named last among its gateways: so a mandate is taken back.
+func (g *Gates) judgeDeputy(
+	said shown, key grid.DomainKey, speaker grid.SiteID, into *card,
+) error {
+	named, _, found := g.cfg.Links.Gateway(speaker)
+	switch now := g.cfg.Now(); {
+	case said.Mandate.Site != speaker || !found || named != key ||
+		!said.Mandate.IsSignedBy(key, time.Time{}):
+		return member.LinkForged
+	case !said.Mandate.IsSignedBy(key, now):
+		return member.LinkLapsed
+	}
+	return said.Card.ReadUnder(cardContext, *said.Mandate, into)
+}
+
+// known are the gateways of a linked domain as its key has named them, with the addresses that a
+// deputy names of itself.
+func (g *Gates) known(
+	key grid.DomainKey, deputy grid.SiteID, named []member.Gateway,
+) []member.Gateway {
+	link, found := g.cfg.Links.Get(key)
+	if !found {
+		return named // it has ended, and nothing is written down
+	}
+	all := slices.Clone(link.Side.Gateways)
+	is := func(w member.Gateway) bool { return w.Site == deputy }
+	at, from := slices.IndexFunc(all, is), slices.IndexFunc(named, is)
+	if at >= 0 && from >= 0 {
+		all[at] = named[from]
+	}
+	return all
 }
 
 // call proves on a stream that was opened to a linked domain's gateway that this site speaks for
 // its domain, and has the other side prove it. The error is a member.LinkRefusal where the other
-// side gives a reason, or has shown a card that is not good.
-func (g *Gates) call(stream network.Stream, key grid.DomainKey) error {
-	if err := stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
-		return err
+// side gives a reason, or has shown a card that is not good. deputy: the one there speaks under
+// a mandate.
+func (g *Gates) call(
+	stream network.Stream, key grid.DomainKey,
+) (deputy bool, err error) {
+	if err = stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
+		return false, err
 	}
 	own := draw()
-	if err := say(stream, opening{From: g.cfg.Links.Key(), To: key, Nonce: own}); err != nil {
-		return err
+	if err = say(stream, opening{From: g.cfg.Links.Key(), To: key, Nonce: own}); err != nil {
+		return false, err
 	}
 	var a answer
-	if err := listen(stream, &a); err != nil {
-		return err
+	if err = listen(stream, &a); err != nil {
+		return false, err
 	}
 	if a.Refusal != "" {
-		return member.RefusalOf(a.Refusal)
+		return false, member.RefusalOf(a.Refusal)
 	}
-	gateways, err := g.judge(a.Card, key, own, stream.Conn())
+	gateways, err := g.judge(a.shown, key, own, stream.Conn())
 	if err != nil {
-		return err
+		return false, err
 	}
 	mine, err := g.card(key, a.Nonce)
 	if err != nil {
-		return member.RefusalOf(err)
+		return false, member.RefusalOf(err)
 	}
-	if err := say(stream, proof{Card: mine}); err != nil {
-		return err
+	if err = say(stream, proof{shown: mine}); err != nil {
+		return false, err
 	}
 	var v verdict
-	if err := listen(stream, &v); err != nil {
-		return err
+	if err = listen(stream, &v); err != nil {
+		return false, err
 	}
 	switch {
 	case v.Refusal == busy:
-		return busy
+		return false, busy
 	case v.Refusal != "":
 		if refusal := member.RefusalOf(v.Refusal); refusal != member.LinkUnlinked {
-			return refusal
+			return false, refusal
 		}
-		return member.LinkUnlinked // the domain's key has said so: the card was judged before
+		return false, member.LinkUnlinked // that domain has said so: the card was judged before
 	}
-	if err := g.cfg.Links.Met(key, gateways); err != nil {
-		return err
+	if err = g.cfg.Links.Met(key, gateways); err != nil {
+		return false, err
 	}
-	return stream.SetDeadline(time.Time{})
+	return a.Mandate != nil, stream.SetDeadline(time.Time{})
 }
 
 // receive is the other side of call: it finds out which linked domain calls. With an error there
 // is no stream, and the caller was told why.
-func (g *Gates) receive(stream network.Stream) (grid.DomainKey, error) {
-	if err := stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
-		return "", err
+func (g *Gates) receive(
+	stream network.Stream,
+) (key grid.DomainKey, deputy bool, err error) {
+	if err = stream.SetDeadline(time.Now().Add(g.cfg.Timing.Hello)); err != nil {
+		return "", false, err
 	}
 	var o opening
-	if err := listen(stream, &o); err != nil {
-		return "", err
+	if err = listen(stream, &o); err != nil {
+		return "", false, err
 	}
 	_, linked := g.cfg.Links.Get(o.From)
 	if !linked && !g.cfg.Links.HasEnded(o.From) {
-		return "", g.turnAway(stream, answer{Refusal: member.LinkUnknown}, member.LinkUnknown)
+		why := member.LinkUnknown
+		return "", false, g.turnAway(stream, answer{Refusal: why}, why)
 	}
 	if len(o.Nonce) != nonceBytes || o.To != g.cfg.Links.Key() {
-		return "", g.turnAway(stream, answer{Refusal: member.LinkReplayed}, member.LinkReplayed)
+		why := member.LinkReplayed
+		return "", false, g.turnAway(stream, answer{Refusal: why}, why)
 	}
 	mine, err := g.card(o.From, o.Nonce)
 	if err != nil {
-		return "", g.turnAway(stream, answer{Refusal: member.RefusalOf(err)}, err)
+		return "", false, g.turnAway(stream, answer{Refusal: member.RefusalOf(err)}, err)
 	}
 	own := draw()
-	if err = say(stream, answer{Card: mine, Nonce: own}); err != nil {
-		return "", err
+	if err = say(stream, answer{shown: mine, Nonce: own}); err != nil {
+		return "", false, err
 	}
 	var p proof
 	if err = listen(stream, &p); err != nil {
-		return "", err
+		return "", false, err
 	}
-	gateways, err := g.judge(p.Card, o.From, own, stream.Conn())
+	gateways, err := g.judge(p.shown, o.From, own, stream.Conn())
 	if err == nil {
 		err = g.cfg.Links.Met(o.From, gateways) // LinkUnlinked, where the link has ended
 	}
 	if err != nil {
-		return "", g.turnAway(stream, verdict{Refusal: member.RefusalOf(err)}, err)
+		return "", false, g.turnAway(stream, verdict{Refusal: member.RefusalOf(err)}, err)
 	}
-	return o.From, nil
+	return o.From, p.Mandate != nil, nil
 }
 
 // turnAway tells the other side why, waits until it has read that, and returns the reason.

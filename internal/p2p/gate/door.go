@@ -116,18 +116,19 @@ func (d *door) try(ctx context.Context) error {
 	if !found {
 		return member.LinkUnlinked
 	}
-	if !d.g.cfg.Links.Holds() {
+	if !d.g.cfg.Links.Speaks() {
 		return fmt.Errorf("%w; links are held by the site that does", member.ErrNoKey)
 	}
 	var problem error
 	for _, gateway := range link.Side.Gateways {
 		stream, err := d.g.reach(ctx, gateway)
+		deputy := false
 		if err == nil {
-			err = d.g.call(stream, d.key)
+			deputy, err = d.g.call(stream, d.key)
 		}
 		if err == nil {
-			s := &session{stream: stream, byUs: true, began: time.Now(), ended: make(chan struct{})}
-			if !d.adopt(s) {
+			s := newSession(stream, true, deputy)
+			if !d.adopt(ctx, s) {
 				_ = stream.Reset()
 				return busy
 			}
@@ -195,29 +196,83 @@ func bare(gateway member.Gateway) []ma.Multiaddr {
 
 // adopt takes a stream into use, unless there is one that is as good: where both sides dial at
 // the same time, both keep the stream of the domain with the lower key. Otherwise the newer one is
-// good, for who opens it has lost the other.
-func (d *door) adopt(s *session) bool {
+// good, for who opens it has lost the other. A deputy is taken when no other gateway of its domain
+// is there; one that is said to be there is asked.
+func (d *door) adopt(ctx context.Context, s *session) bool {
 	d.order.Lock()
 	defer d.order.Unlock()
 	d.mu.Lock()
 	old := d.current
-	if d.closed || old != nil && old.byUs != s.byUs && old.byUs == (d.g.cfg.Links.Key() < d.key) &&
-		time.Since(old.began) < d.g.cfg.Timing.Hello {
+	other := old != nil && old.site != s.site
+	if d.closed || other && s.deputy || old != nil && !other && d.bothDial(old, s) {
 		d.mu.Unlock()
+		if other {
+			d.g.cfg.Go(func() { d.ask(ctx, old) })
+		}
 		return false
 	}
 	d.current, d.why = s, nil
 	d.mu.Unlock()
 	if old != nil {
 		_ = old.stream.Reset()
-		return true
 	}
+	if other {
+		d.lost(old)
+	}
+	if old == nil || other {
+		d.found(s)
+	}
+	return true
+}
+
+// bothDial reports whether the old one of two streams between the same sites stays.
+func (d *door) bothDial(old, s *session) bool {
+	return old.byUs != s.byUs && old.byUs == (d.g.cfg.Links.Key() < d.key) &&
+		time.Since(old.began) < d.g.cfg.Timing.Hello
+}
+
+// ask finds out whether the gateway at the other end of a stream still answers, and ends the stream
+// if not: its machine may have died silently.
+func (d *door) ask(ctx context.Context, s *session) {
+	ctx, cancel := context.WithTimeout(ctx, d.g.cfg.Timing.Hello)
+	defer cancel()
+	stream, err := d.g.reach(ctx, member.Gateway{Site: s.site})
+	if err == nil {
+		_ = stream.SetDeadline(time.Now().Add(d.g.cfg.Timing.Hello))
+		var a answer
+		err = say(stream, opening{From: d.g.cfg.Links.Key(), To: d.key, Nonce: draw()})
+		if err == nil {
+			err = listen(stream, &a)
+		}
+		_ = stream.Reset()
+	}
+	if err != nil && d.holds(s) {
+		d.g.cfg.Log.Info("the gateway of a linked domain does not answer any more",
+			"domain", string(d.name), "gateway", s.site, "error", err)
+		_ = s.stream.Reset()
+	}
+}
+
+// found tells that a stream is in use; d.order is held.
+func (d *door) found(s *session) {
 	(*d.g.host.Load()).ConnManager().Protect(s.stream.Conn().RemotePeer(), linkTag)
 	d.g.cfg.Counts.Inc(wire.CountBorder, "opened")
-	d.g.cfg.Log.Info("a linked domain is connected", "domain", string(d.name),
-		"gateway", wire.SiteOf(s.stream.Conn().RemotePeer()))
-	d.g.cfg.OnSeen(d.site, d.name)
-	return true
+	d.g.cfg.Log.Info("a linked domain is connected", "domain", string(d.name), "gateway", s.site,
+		"deputy", s.deputy)
+	d.g.cfg.OnSeen(d.site, d.name, s.site)
+}
+
+// lost tells that none to that gateway is any more; d.order is held.
+func (d *door) lost(s *session) {
+	for len(d.queue) > 0 { // it would arrive too late to be true
+		frame := <-d.queue
+		d.queued.Add(-int64(len(frame)))
+		d.g.cfg.Counts.Inc(wire.CountDropped, queueBorder)
+	}
+	(*d.g.host.Load()).ConnManager().Unprotect(s.stream.Conn().RemotePeer(), linkTag)
+	d.g.cfg.Counts.Inc(wire.CountBorder, "lost")
+	d.g.cfg.Log.Info("a linked domain is gone", "domain", string(d.name), "gateway", s.site)
+	d.g.cfg.OnGone(d.site)
 }
 
 // leave takes a stream that has ended out of use.
@@ -231,15 +286,7 @@ func (d *door) leave(s *session) {
 	}
 	d.current, d.why = nil, errLost
 	d.mu.Unlock()
-	for len(d.queue) > 0 { // it would arrive too late to be true
-		frame := <-d.queue
-		d.queued.Add(-int64(len(frame)))
-		d.g.cfg.Counts.Inc(wire.CountDropped, queueBorder)
-	}
-	(*d.g.host.Load()).ConnManager().Unprotect(s.stream.Conn().RemotePeer(), linkTag)
-	d.g.cfg.Counts.Inc(wire.CountBorder, "lost")
-	d.g.cfg.Log.Info("a linked domain is gone", "domain", string(d.name))
-	d.g.cfg.OnGone(d.site)
+	d.lost(s)
 }
 
 // errLost says that there was a stream a moment ago.

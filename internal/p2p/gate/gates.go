@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,8 @@ type Timing struct {
 // Config sets up Gates. All fields are required.
 type Config struct {
 	Links  *member.Links
-	Addrs  func() []string // where this site can be dialled, multiaddrs that end in /p2p/ID
+	Addrs  func() []string  // where this site can be dialled, multiaddrs that end in /p2p/ID
+	Now    func() time.Time // the wall clock
 	Timing Timing
 
 	QueueMessages int   // that wait for one domain
@@ -62,7 +64,7 @@ type Config struct {
 	// OnMessage, OnSeen and OnGone must not block. For one domain OnSeen and OnGone never overlap,
 	// and OnSeen comes before the first message.
 	OnMessage func(domain grid.SiteID, m protocol.Message)
-	OnSeen    func(domain grid.SiteID, name grid.DomainID)
+	OnSeen    func(domain grid.SiteID, name grid.DomainID, gateway grid.SiteID)
 	OnGone    func(domain grid.SiteID)
 	// OnLinks says that the links have changed because of what another domain said.
 	OnLinks func()
@@ -76,7 +78,8 @@ type Gates struct {
 
 	mu       sync.Mutex
 	doors    map[grid.DomainKey]*door
-	expected map[peer.ID]int // inviters that are being asked
+	deputies []member.Gateway // who may stand in for this site
+	expected map[peer.ID]int  // inviters that are being asked
 }
 
 // New opens nothing: it answers who is a neighbour before there is a host.
@@ -179,17 +182,48 @@ func (g *Gates) endedByThem(d *door) bool {
 	return true
 }
 
-// gateways are this domain's: for now the site that holds its key.
+// gateways are this domain's: this site, and those that may stand in for it.
 func (g *Gates) gateways() []member.Gateway {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]member.Gateway{reached(g.self, g.cfg.Addrs())}, g.deputies...)
+}
+
+// reached is a gateway with those of its addresses that a card can name.
+func reached(site grid.SiteID, addrs []string) member.Gateway {
 	const most, longest = 8, 255
-	own := member.Gateway{Site: g.self}
-	for _, addr := range g.cfg.Addrs() {
+	own := member.Gateway{Site: site}
+	for _, addr := range addrs {
 		if len(own.Addrs) < most && len(addr) <= longest &&
-			strings.HasSuffix(addr, "/p2p/"+string(g.self)) {
+			strings.HasSuffix(addr, "/p2p/"+string(site)) {
 			own.Addrs = append(own.Addrs, addr)
 		}
 	}
-	return []member.Gateway{own}
+	return own
+}
+
+// Deputies says who may stand in for this site, which has the domain's key, and where each is
+// reached. Linked domains hear of a change immediately: the streams to them are opened anew, with
+// new cards. Who is not named any more is not let in there from then on.
+func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) {
+	deputies := make([]member.Gateway, 0, len(sites))
+	for _, site := range sites {
+		deputies = append(deputies, reached(site, addrs(site)))
+	}
+	g.mu.Lock()
+	before := g.deputies
+	g.deputies = deputies
+	doors := slices.Collect(maps.Values(g.doors))
+	g.mu.Unlock()
+	same := func(a, b member.Gateway) bool { return a.Site == b.Site }
+	if slices.EqualFunc(before, deputies, same) {
+		return
+	}
+	for _, d := range doors {
+		if s := d.open(); s != nil {
+			_ = s.stream.Reset()
+		}
+	}
 }
 
 // Serve takes the stream that a linked domain's gateway opens.
@@ -213,7 +247,7 @@ func (g *Gates) Serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	defer leave()
-	key, err := g.receive(stream)
+	key, deputy, err := g.receive(stream)
 	if err != nil {
 		g.cfg.Counts.Inc(wire.CountBorder, label(err))
 		g.cfg.Log.Info("a linked domain's gateway is refused",
@@ -222,8 +256,9 @@ func (g *Gates) Serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	d := g.door(func(d *door) bool { return d.key == key })
-	s := &session{stream: stream, began: time.Now(), ended: make(chan struct{})}
-	if d == nil || !d.adopt(s) {
+	s := newSession(stream, false, deputy)
+	if d == nil || !d.adopt(ctx, s) {
+		g.cfg.Counts.Inc(wire.CountBorder, string(busy))
 		_ = g.turnAway(stream, verdict{Refusal: busy}, busy)
 		_ = stream.Reset()
 		return

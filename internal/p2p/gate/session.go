@@ -10,15 +10,25 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
 // session is a stream on which both sides have proved who they are.
 type session struct {
 	stream network.Stream
-	byUs   bool // this side opened it
+	site   grid.SiteID // at the other end
+	byUs   bool        // this side opened it
+	deputy bool        // the other end speaks under a mandate
 	began  time.Time
 	ended  chan struct{} // closed when nothing is read from it any more
+}
+
+func newSession(stream network.Stream, byUs, deputy bool) *session {
+	return &session{
+		stream: stream, site: wire.SiteOf(stream.Conn().RemotePeer()), byUs: byUs, deputy: deputy,
+		began: time.Now(), ended: make(chan struct{}),
+	}
 }
 
 // carry lets messages go both ways until the stream ends.

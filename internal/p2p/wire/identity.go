@@ -144,3 +144,19 @@ func SignedBy(site grid.SiteID, text, signature []byte) bool {
 	ok, err := key.Verify(text, signature)
 	return ok && err == nil
 }
+
+// KeyOf is the ed25519 key that a site's name holds. The error says that it holds none.
+func KeyOf(site grid.SiteID) ([]byte, error) {
+	id, err := PeerOf(site)
+	if err != nil {
+		return nil, err
+	}
+	key, err := id.ExtractPublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("site %q: no key in its name: %w", string(site), err)
+	}
+	if key.Type() != crypto.Ed25519 {
+		return nil, fmt.Errorf("site %q: want an ed25519 key", string(site))
+	}
+	return key.Raw()
+}

@@ -82,6 +82,7 @@ type Wire struct {
 	//	*Wire_Remap
 	//	*Wire_Remapped
 	//	*Wire_Neighbours
+	//	*Wire_Handover
 	//	*Wire_BorderQuery
 	//	*Wire_BorderAnswer
 	//	*Wire_BorderOrder
@@ -551,6 +552,15 @@ func (x *Wire) GetNeighbours() *Neighbours {
 	return nil
 }
 
+func (x *Wire) GetHandover() *Handover {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Handover); ok {
+			return x.Handover
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBorderQuery() *BorderQuery {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_BorderQuery); ok {
@@ -839,6 +849,10 @@ type Wire_Neighbours struct {
 	Neighbours *Neighbours `protobuf:"bytes,74,opt,name=neighbours,proto3,oneof"`
 }
 
+type Wire_Handover struct {
+	Handover *Handover `protobuf:"bytes,75,opt,name=handover,proto3,oneof"`
+}
+
 type Wire_BorderQuery struct {
 	BorderQuery *BorderQuery `protobuf:"bytes,80,opt,name=border_query,json=borderQuery,proto3,oneof"`
 }
@@ -968,6 +982,8 @@ func (*Wire_Remap) isWire_Body() {}
 func (*Wire_Remapped) isWire_Body() {}
 
 func (*Wire_Neighbours) isWire_Body() {}
+
+func (*Wire_Handover) isWire_Body() {}
 
 func (*Wire_BorderQuery) isWire_Body() {}
 
@@ -6678,14 +6694,16 @@ func (x *Remapped) GetElsewhere() []*RemapMove {
 	return nil
 }
 
-// Neighbours is signed by the domain's key, over "mrs neighbours 1", a zero byte, and the fields
-// but the signature: texts behind their lengths, numbers and lengths eight bytes each, big endian.
+// Neighbours is signed by the domain's key, or with a mandate by the deputy's, over "mrs neighbours
+// 1", a zero byte, and the fields but the last two: texts behind their lengths, numbers and lengths
+// eight bytes each, big endian.
 type Neighbours struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
 	MadeMs        int64                  `protobuf:"varint,2,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
 	All           []*Neighbour           `protobuf:"bytes,3,rep,name=all,proto3" json:"all,omitempty"`
 	Signature     []byte                 `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
+	Mandate       *Mandate               `protobuf:"bytes,5,opt,name=mandate,proto3" json:"mandate,omitempty"` // only of a deputy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6748,6 +6766,169 @@ func (x *Neighbours) GetSignature() []byte {
 	return nil
 }
 
+func (x *Neighbours) GetMandate() *Mandate {
+	if x != nil {
+		return x.Mandate
+	}
+	return nil
+}
+
+// Mandate is signed by the domain's key, over "mrs mandate 1", a zero byte, site and key behind
+// their lengths, and the time.
+type Mandate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	UntilMs       int64                  `protobuf:"varint,3,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,4,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mandate) Reset() {
+	*x = Mandate{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mandate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mandate) ProtoMessage() {}
+
+func (x *Mandate) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mandate.ProtoReflect.Descriptor instead.
+func (*Mandate) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *Mandate) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *Mandate) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Mandate) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *Mandate) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// Handover is signed by the domain's key, over "mrs handover 1", a zero byte, gateway, time, what is
+// signed of the mandate, the number of the deputies, these, and the links.
+type Handover struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	MadeMs        int64                  `protobuf:"varint,2,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	Mandate       *Mandate               `protobuf:"bytes,3,opt,name=mandate,proto3" json:"mandate,omitempty"`
+	Deputies      []string               `protobuf:"bytes,4,rep,name=deputies,proto3" json:"deputies,omitempty"`
+	Links         []byte                 `protobuf:"bytes,5,opt,name=links,proto3" json:"links,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,6,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Handover) Reset() {
+	*x = Handover{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Handover) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Handover) ProtoMessage() {}
+
+func (x *Handover) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Handover.ProtoReflect.Descriptor instead.
+func (*Handover) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *Handover) GetGateway() string {
+	if x != nil {
+		return x.Gateway
+	}
+	return ""
+}
+
+func (x *Handover) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *Handover) GetMandate() *Mandate {
+	if x != nil {
+		return x.Mandate
+	}
+	return nil
+}
+
+func (x *Handover) GetDeputies() []string {
+	if x != nil {
+		return x.Deputies
+	}
+	return nil
+}
+
+func (x *Handover) GetLinks() []byte {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *Handover) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 type Neighbour struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -6759,7 +6940,7 @@ type Neighbour struct {
 
 func (x *Neighbour) Reset() {
 	*x = Neighbour{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6771,7 +6952,7 @@ func (x *Neighbour) String() string {
 func (*Neighbour) ProtoMessage() {}
 
 func (x *Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6784,7 +6965,7 @@ func (x *Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbour.ProtoReflect.Descriptor instead.
 func (*Neighbour) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Neighbour) GetDomain() string {
@@ -6820,7 +7001,7 @@ type Passage struct {
 
 func (x *Passage) Reset() {
 	*x = Passage{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6832,7 +7013,7 @@ func (x *Passage) String() string {
 func (*Passage) ProtoMessage() {}
 
 func (x *Passage) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6845,7 +7026,7 @@ func (x *Passage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Passage.ProtoReflect.Descriptor instead.
 func (*Passage) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Passage) GetRequest() uint64 {
@@ -6883,7 +7064,7 @@ type BorderQuery struct {
 
 func (x *BorderQuery) Reset() {
 	*x = BorderQuery{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6895,7 +7076,7 @@ func (x *BorderQuery) String() string {
 func (*BorderQuery) ProtoMessage() {}
 
 func (x *BorderQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6908,7 +7089,7 @@ func (x *BorderQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
 func (*BorderQuery) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *BorderQuery) GetPassage() *Passage {
@@ -6965,7 +7146,7 @@ type BorderAnswer struct {
 
 func (x *BorderAnswer) Reset() {
 	*x = BorderAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6977,7 +7158,7 @@ func (x *BorderAnswer) String() string {
 func (*BorderAnswer) ProtoMessage() {}
 
 func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6990,7 +7171,7 @@ func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
 func (*BorderAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *BorderAnswer) GetJob() string {
@@ -7033,7 +7214,7 @@ type BorderOrder struct {
 
 func (x *BorderOrder) Reset() {
 	*x = BorderOrder{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7045,7 +7226,7 @@ func (x *BorderOrder) String() string {
 func (*BorderOrder) ProtoMessage() {}
 
 func (x *BorderOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7058,7 +7239,7 @@ func (x *BorderOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
 func (*BorderOrder) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *BorderOrder) GetPassage() *Passage {
@@ -7099,7 +7280,7 @@ type BorderDeclined struct {
 
 func (x *BorderDeclined) Reset() {
 	*x = BorderDeclined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7111,7 +7292,7 @@ func (x *BorderDeclined) String() string {
 func (*BorderDeclined) ProtoMessage() {}
 
 func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7124,7 +7305,7 @@ func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
 func (*BorderDeclined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *BorderDeclined) GetAttempts() []*Attempt {
@@ -7151,7 +7332,7 @@ type BorderRenew struct {
 
 func (x *BorderRenew) Reset() {
 	*x = BorderRenew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7163,7 +7344,7 @@ func (x *BorderRenew) String() string {
 func (*BorderRenew) ProtoMessage() {}
 
 func (x *BorderRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7176,7 +7357,7 @@ func (x *BorderRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
 func (*BorderRenew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *BorderRenew) GetNumber() uint64 {
@@ -7204,7 +7385,7 @@ type BorderLease struct {
 
 func (x *BorderLease) Reset() {
 	*x = BorderLease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7216,7 +7397,7 @@ func (x *BorderLease) String() string {
 func (*BorderLease) ProtoMessage() {}
 
 func (x *BorderLease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7229,7 +7410,7 @@ func (x *BorderLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
 func (*BorderLease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *BorderLease) GetNumber() uint64 {
@@ -7267,7 +7448,7 @@ type BorderState struct {
 
 func (x *BorderState) Reset() {
 	*x = BorderState{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7279,7 +7460,7 @@ func (x *BorderState) String() string {
 func (*BorderState) ProtoMessage() {}
 
 func (x *BorderState) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7292,7 +7473,7 @@ func (x *BorderState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
 func (*BorderState) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *BorderState) GetAttempt() *Attempt {
@@ -7350,7 +7531,7 @@ type BorderEnd struct {
 
 func (x *BorderEnd) Reset() {
 	*x = BorderEnd{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7362,7 +7543,7 @@ func (x *BorderEnd) String() string {
 func (*BorderEnd) ProtoMessage() {}
 
 func (x *BorderEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7375,7 +7556,7 @@ func (x *BorderEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
 func (*BorderEnd) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *BorderEnd) GetAttempt() *Attempt {
@@ -7422,7 +7603,7 @@ type BorderFence struct {
 
 func (x *BorderFence) Reset() {
 	*x = BorderFence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7434,7 +7615,7 @@ func (x *BorderFence) String() string {
 func (*BorderFence) ProtoMessage() {}
 
 func (x *BorderFence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7447,7 +7628,7 @@ func (x *BorderFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
 func (*BorderFence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *BorderFence) GetBelow() []*Attempt {
@@ -7457,9 +7638,9 @@ func (x *BorderFence) GetBelow() []*Attempt {
 	return nil
 }
 
-// BorderReceipt is signed by the key of the domain that has taken, over "mrs receipt 1", a zero
-// byte, and the texts of both domains and the attempt, each behind its length, and the number,
-// eight bytes each, big endian.
+// BorderReceipt is signed by the key of the domain that has taken, or with a mandate by the
+// deputy's, over "mrs receipt 1", a zero byte, and the texts of both domains and the attempt, each
+// behind its length, and the number, eight bytes each, big endian.
 type BorderReceipt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *Attempt               `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -7467,13 +7648,14 @@ type BorderReceipt struct {
 	Taker         string                 `protobuf:"bytes,3,opt,name=taker,proto3" json:"taker,omitempty"`
 	UsedCoreMs    int64                  `protobuf:"varint,4,opt,name=used_core_ms,json=usedCoreMs,proto3" json:"used_core_ms,omitempty"`
 	Signature     []byte                 `protobuf:"bytes,5,opt,name=signature,proto3" json:"signature,omitempty"`
+	Mandate       *Mandate               `protobuf:"bytes,6,opt,name=mandate,proto3" json:"mandate,omitempty"` // only of a deputy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BorderReceipt) Reset() {
 	*x = BorderReceipt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7485,7 +7667,7 @@ func (x *BorderReceipt) String() string {
 func (*BorderReceipt) ProtoMessage() {}
 
 func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7498,7 +7680,7 @@ func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
 func (*BorderReceipt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *BorderReceipt) GetAttempt() *Attempt {
@@ -7536,11 +7718,18 @@ func (x *BorderReceipt) GetSignature() []byte {
 	return nil
 }
 
+func (x *BorderReceipt) GetMandate() *Mandate {
+	if x != nil {
+		return x.Mandate
+	}
+	return nil
+}
+
 var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\x89\x18\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xbe\x18\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -7595,7 +7784,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bremapped\x18I \x01(\v2\x15.mrs.wire.v1.RemappedH\x00R\bremapped\x129\n" +
 	"\n" +
 	"neighbours\x18J \x01(\v2\x17.mrs.wire.v1.NeighboursH\x00R\n" +
-	"neighbours\x12=\n" +
+	"neighbours\x123\n" +
+	"\bhandover\x18K \x01(\v2\x15.mrs.wire.v1.HandoverH\x00R\bhandover\x12=\n" +
 	"\fborder_query\x18P \x01(\v2\x18.mrs.wire.v1.BorderQueryH\x00R\vborderQuery\x12@\n" +
 	"\rborder_answer\x18Q \x01(\v2\x19.mrs.wire.v1.BorderAnswerH\x00R\fborderAnswer\x12=\n" +
 	"\fborder_order\x18R \x01(\v2\x18.mrs.wire.v1.BorderOrderH\x00R\vborderOrder\x12F\n" +
@@ -8087,13 +8277,26 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bRemapped\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
-	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"\x87\x01\n" +
+	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"\xb7\x01\n" +
 	"\n" +
 	"Neighbours\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x12\x17\n" +
 	"\amade_ms\x18\x02 \x01(\x03R\x06madeMs\x12(\n" +
 	"\x03all\x18\x03 \x03(\v2\x16.mrs.wire.v1.NeighbourR\x03all\x12\x1c\n" +
-	"\tsignature\x18\x04 \x01(\fR\tsignature\"O\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\x12.\n" +
+	"\amandate\x18\x05 \x01(\v2\x14.mrs.wire.v1.MandateR\amandate\"h\n" +
+	"\aMandate\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
+	"\buntil_ms\x18\x03 \x01(\x03R\auntilMs\x12\x1c\n" +
+	"\tsignature\x18\x04 \x01(\fR\tsignature\"\xbd\x01\n" +
+	"\bHandover\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x12\x17\n" +
+	"\amade_ms\x18\x02 \x01(\x03R\x06madeMs\x12.\n" +
+	"\amandate\x18\x03 \x01(\v2\x14.mrs.wire.v1.MandateR\amandate\x12\x1a\n" +
+	"\bdeputies\x18\x04 \x03(\tR\bdeputies\x12\x14\n" +
+	"\x05links\x18\x05 \x01(\fR\x05links\x12\x1c\n" +
+	"\tsignature\x18\x06 \x01(\fR\tsignature\"O\n" +
 	"\tNeighbour\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -8146,14 +8349,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\fused_core_ms\x18\x05 \x01(\x03R\n" +
 	"usedCoreMs\"9\n" +
 	"\vBorderFence\x12*\n" +
-	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\xab\x01\n" +
+	"\x05below\x18\x01 \x03(\v2\x14.mrs.wire.v1.AttemptR\x05below\"\xdb\x01\n" +
 	"\rBorderReceipt\x12.\n" +
 	"\aattempt\x18\x01 \x01(\v2\x14.mrs.wire.v1.AttemptR\aattempt\x12\x14\n" +
 	"\x05giver\x18\x02 \x01(\tR\x05giver\x12\x14\n" +
 	"\x05taker\x18\x03 \x01(\tR\x05taker\x12 \n" +
 	"\fused_core_ms\x18\x04 \x01(\x03R\n" +
 	"usedCoreMs\x12\x1c\n" +
-	"\tsignature\x18\x05 \x01(\fR\tsignatureB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
+	"\tsignature\x18\x05 \x01(\fR\tsignature\x12.\n" +
+	"\amandate\x18\x06 \x01(\v2\x14.mrs.wire.v1.MandateR\amandateB0Z.github.com/mrsmesh/mrsmesh/pkg/protocol/wirepbb\x06proto3"
 
 var (
 	file_pkg_protocol_wirepb_wire_proto_rawDescOnce sync.Once
@@ -8168,7 +8372,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -8251,18 +8455,20 @@ var (
 		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
 		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
 		(*Neighbours)(nil),        // 80: mrs.wire.v1.Neighbours
-		(*Neighbour)(nil),         // 81: mrs.wire.v1.Neighbour
-		(*Passage)(nil),           // 82: mrs.wire.v1.Passage
-		(*BorderQuery)(nil),       // 83: mrs.wire.v1.BorderQuery
-		(*BorderAnswer)(nil),      // 84: mrs.wire.v1.BorderAnswer
-		(*BorderOrder)(nil),       // 85: mrs.wire.v1.BorderOrder
-		(*BorderDeclined)(nil),    // 86: mrs.wire.v1.BorderDeclined
-		(*BorderRenew)(nil),       // 87: mrs.wire.v1.BorderRenew
-		(*BorderLease)(nil),       // 88: mrs.wire.v1.BorderLease
-		(*BorderState)(nil),       // 89: mrs.wire.v1.BorderState
-		(*BorderEnd)(nil),         // 90: mrs.wire.v1.BorderEnd
-		(*BorderFence)(nil),       // 91: mrs.wire.v1.BorderFence
-		(*BorderReceipt)(nil),     // 92: mrs.wire.v1.BorderReceipt
+		(*Mandate)(nil),           // 81: mrs.wire.v1.Mandate
+		(*Handover)(nil),          // 82: mrs.wire.v1.Handover
+		(*Neighbour)(nil),         // 83: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 84: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 85: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 86: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 87: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 88: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 89: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 90: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 91: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 92: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 93: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 94: mrs.wire.v1.BorderReceipt
 	}
 )
 
@@ -8312,106 +8518,110 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
 	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
 	80,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
-	83,  // 45: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
-	84,  // 46: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
-	85,  // 47: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
-	86,  // 48: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
-	87,  // 49: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
-	88,  // 50: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
-	89,  // 51: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
-	90,  // 52: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
-	91,  // 53: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
-	92,  // 54: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
-	61,  // 55: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,   // 56: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,   // 57: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,   // 58: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,   // 59: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,   // 60: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 61: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 62: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 63: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 64: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 65: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 66: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 67: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 68: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 69: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 70: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 71: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 72: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 73: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 74: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 75: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 76: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 77: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 78: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 79: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 80: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 81: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 82: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 83: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 84: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 85: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 86: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 87: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 88: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 89: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 90: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 91: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 92: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 93: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 94: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 95: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 96: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 97: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 98: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 99: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 100: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 101: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 102: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 103: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 104: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 105: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 106: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 107: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 108: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 109: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 110: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 111: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 112: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	66,  // 113: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 114: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 115: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 116: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	75,  // 117: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 118: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 119: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 120: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	78,  // 121: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	78,  // 122: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	81,  // 123: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
-	82,  // 124: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 125: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	18,  // 126: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 127: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	82,  // 128: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	20,  // 129: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	14,  // 130: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	20,  // 131: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 132: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	20,  // 133: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 134: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 135: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 136: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 137: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 138: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 139: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	140, // [140:140] is the sub-list for method output_type
-	140, // [140:140] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	82,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
+	85,  // 46: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	86,  // 47: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	87,  // 48: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	88,  // 49: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	89,  // 50: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	90,  // 51: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	91,  // 52: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	92,  // 53: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	93,  // 54: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	94,  // 55: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	61,  // 56: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 57: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 58: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 59: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 60: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 61: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 62: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 63: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 64: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 65: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 66: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 67: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 68: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 69: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 70: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 71: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 72: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 73: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 74: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 75: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 76: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 77: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 78: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 79: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 80: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 81: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 82: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 83: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 84: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 85: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 86: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 87: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 88: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 89: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 90: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 91: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 92: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 93: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 94: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 95: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 96: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 98: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 99: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 100: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 101: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 102: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 103: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 104: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 105: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 106: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 107: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 108: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 109: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 110: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 111: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 112: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 113: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 114: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 115: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 116: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 117: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 118: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 119: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 120: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 121: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 122: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 123: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	83,  // 124: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	81,  // 125: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
+	81,  // 126: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
+	84,  // 127: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 128: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	18,  // 129: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 130: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	84,  // 131: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	20,  // 132: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	14,  // 133: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	20,  // 134: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 135: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	20,  // 136: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 137: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 138: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 139: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 140: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 141: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 142: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	81,  // 143: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
+	144, // [144:144] is the sub-list for method output_type
+	144, // [144:144] is the sub-list for method input_type
+	144, // [144:144] is the sub-list for extension type_name
+	144, // [144:144] is the sub-list for extension extendee
+	0,   // [0:144] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -8465,6 +8675,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Remap)(nil),
 		(*Wire_Remapped)(nil),
 		(*Wire_Neighbours)(nil),
+		(*Wire_Handover)(nil),
 		(*Wire_BorderQuery)(nil),
 		(*Wire_BorderAnswer)(nil),
 		(*Wire_BorderOrder)(nil),
@@ -8487,7 +8698,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   93,
+			NumMessages:   95,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -76,7 +76,7 @@ func (q *quickstart) follow(words string, react func()) outcome {
 func checkNothingIsLeft(t *testing.T, end outcome) {
 	t.Helper()
 	match := regexp.MustCompile(
-		`working in (.*/` + placePrefix + `\S+)`,
+		`working in (.*/mrs-quickstart-\S+)`,
 	).FindStringSubmatch(strings.Join(end.lines, "\n"))
 	if match == nil {
 		t.Fatalf("it did not say where it works:\n%s", strings.Join(end.lines, "\n"))

@@ -208,7 +208,6 @@ func TestAStandbyIsLost(t *testing.T) {
 // A site that stands by for nobody says so, and the owner's agent shows it.
 func TestWhoDoesNotStandByIsShown(t *testing.T) {
 	t.Parallel()
-	t.Parallel()
 	configs := agent.Plans(t, 2)
 	configs[0].Standbys.Count = 1
 	owner := start(t, configs[0])

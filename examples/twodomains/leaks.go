@@ -34,12 +34,12 @@ type leak struct{ what, where string }
 func (l leak) String() string { return l.what + " in " + l.where }
 
 // inside lists the secrets of a domain: the names of its sites, and the IDs and the addresses of
-// all but its gateway, which the other domain's gateway dials.
+// those which the other domain never has to dial: its gateway can be any of its group.
 func inside(ctx context.Context, m *localmesh.Mesh) ([]secret, error) {
 	var all []secret
-	for _, a := range m.Agents {
+	for i, a := range m.Agents {
 		all = append(all, secret{"the name of " + a.Name, []byte(a.Name)})
-		if a == m.Submitter() {
+		if i < outward {
 			continue
 		}
 		all = append(all, formsOfID(a.Name, a.ID)...)

@@ -9,6 +9,7 @@
 //	BENCH_ONLY=beside BENCH_BESIDE=../old go run ...   beside the agent of another checkout
 //	BENCH_STANDBYS=2 BENCH_ONLY=beside ...             and this version's submitter has standbys
 //	BENCH_STANDBYS=2 BENCH_ONLY=group go run ...  what a group costs idle agents, two minutes
+//	BENCH_ONLY=linked go run ...                  what a linked domain costs, two minutes
 //	BENCH_DIR=/mnt/disk go run ./internal/bench   where the state of the agents lies
 //	BENCH_DOCS=docs/performance.md go run ...     writes BENCH_JSON's table there, measures nothing
 //
@@ -30,6 +31,7 @@
 //	farm.go     agents in processes of their own
 //	jobs.go     jobs among those
 //	beside.go   the same jobs by agents of another version
+//	linked.go   jobs in a linked domain beside one without links, and searches next door
 //	cost.go     sizes, idle CPU, memory
 //	figure.go   one figure, its goal, and whether it is met
 //	stats.go    medians and rates of samples

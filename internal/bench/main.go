@@ -130,6 +130,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"jobs", b.measureJobs},
 		{"beside", b.measureBeside},
 		{"group", b.measureGroup},
+		{"linked", b.measureLinked},
 	}
 	for _, part := range parts {
 		if len(b.only) > 0 && !slices.Contains(b.only, part.name) {

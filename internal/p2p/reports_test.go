@@ -79,13 +79,13 @@ func TestHowDeathsAreHeard(t *testing.T) {
 					streams := q.guard.of(conn.peer).streams
 					began := time.Now()
 					go q.serveDeaths(t.Context(), here)
+					synctest.Wait() // it waits for what is said, or has ended
 					if !c.silent {
 						_, _ = there.Write(c.says)
 						synctest.Wait()
 						_ = there.pipe.Close()
 					}
 					q.wg.Wait()
-					time.Sleep(c.after)
 					synctest.Wait()
 					if here.isReset() == c.taken || here.isClosed() != c.taken || time.Since(began) != c.after {
 						t.Errorf("taken %t after %s", here.isClosed(), time.Since(began))

@@ -132,7 +132,6 @@ func TestOwnerComesAndGoes(t *testing.T) {
 
 // An owner who stays gets rid of the attempt, and the task runs elsewhere.
 func TestOwnerStays(t *testing.T) {
-	t.Parallel()
 	c := agent.Plans(t, 3)
 	d := newDesk(t)
 	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root, Patience: time.Second}

@@ -14,7 +14,6 @@ import (
 // A table that is far larger than what may wait for a site goes over in parts: new standbys get it
 // whole, and the owner's agent leads all the while.
 func TestALargeTableReachesNewStandbys(t *testing.T) {
-	t.Parallel()
 	const rowBytes, batch = 1_000, 4_000
 	rows := 40_000
 	if raceDetector { // with which the standbys read a table for half a minute
@@ -85,7 +84,6 @@ func awaitStandbys(t *testing.T, owner *node) {
 
 // An owner's facts grow beyond what a standby keeps: it is replaced by a site that keeps more.
 func TestAStandbyWithTooMuchIsReplaced(t *testing.T) {
-	t.Parallel()
 	nodes := standbyLimits(t, nil, 64, 1, 64, 64)
 	owner, small, spare := nodes[0], nodes[1], nodes[3]
 	spare.awaitPeers(t, 3)
@@ -103,7 +101,6 @@ func TestAStandbyWithTooMuchIsReplaced(t *testing.T) {
 
 // Nobody keeps as much: the owner's agent goes on alone, with all that it had.
 func TestWithTooMuchForAllTheOwnerGoesOnAlone(t *testing.T) {
-	t.Parallel()
 	nodes := standbyLimits(t, nil, 64, 1, 1)
 	owner := nodes[0]
 	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
@@ -130,7 +127,6 @@ func TestWithTooMuchForAllTheOwnerGoesOnAlone(t *testing.T) {
 // An owner does not heed what its standbys say of their limits, which it does not hear here. They
 // hold no more than they must.
 func TestAnOwnerThatDoesNotHeedALimitIsStopped(t *testing.T) {
-	t.Parallel()
 	mute := func(c *agent.Config) {
 		c.Taps.Sending = func(_ grid.SiteID, m protocol.Message) bool {
 			answer, is := m.(protocol.StandbyAnswer)

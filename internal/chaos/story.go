@@ -134,10 +134,23 @@ func (s *story) heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// restart starts an agent that is dead.
+// leaveLimit is the time that an agent has to end when it was told to.
+const leaveLimit = 30 * time.Second
+
+// restart starts an agent that is dead, or is about to end since it was told to: a story that is
+// late does one thing right after the other.
 func (s *story) restart(ctx context.Context, c *site) error {
-	if c.Running() {
+	if c.Running() && !s.killed[c] {
 		return nil
+	}
+	if c.Running() {
+		select {
+		case <-c.Exited:
+		case <-time.After(leaveLimit):
+			return fmt.Errorf("%s was told to end, and has not within %s", c.Name, leaveLimit)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	delete(s.killed, c)
 	return s.mesh.Launch(ctx, c.Agent)

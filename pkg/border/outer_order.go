@@ -230,11 +230,11 @@ func (m *Machine) wakeErrand(e *errand) {
 	case !e.taken && m.now.Sub(e.made) >= untaken*m.cfg.Again:
 		m.fence(e, "the neighbour did not take it")
 		return
+	case e.taken && m.now.Sub(e.heard) >= m.cfg.Forget:
+		m.fence(e, "nothing was heard of it") // also if the gateway that has it cannot be told more
+		return
 	case !e.taken, e.here && !e.told:
 		m.sendOrder(e)
-	case m.now.Sub(e.heard) >= m.cfg.Forget:
-		m.fence(e, "nothing was heard of it")
-		return
 	default:
 		m.rouse(e, e.heard.Add(m.cfg.Forget).Sub(m.now))
 		return

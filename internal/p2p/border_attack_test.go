@@ -82,6 +82,16 @@ func (i *impostor) prove(
 	s network.Stream, made func(nonce []byte) member.Statement,
 ) (refusal string, err error) {
 	i.t.Helper()
+	return i.show(s, func(nonce []byte) map[string]any {
+		return map[string]any{"card": made(nonce)}
+	})
+}
+
+// show says the opening, and what a test makes of the other side's number.
+func (i *impostor) show(
+	s network.Stream, made func(nonce []byte) map[string]any,
+) (refusal string, err error) {
+	i.t.Helper()
 	own := bytes.Repeat([]byte{7}, 32)
 	opening := map[string]any{"from": i.south.Key(), "to": i.north.links.Key(), "nonce": own}
 	if err = frameJSON(s, opening); err != nil {
@@ -94,7 +104,7 @@ func (i *impostor) prove(
 	if err = readJSON(s, &answer); err != nil || answer.Refusal != "" {
 		return answer.Refusal, err
 	}
-	if err = frameJSON(s, map[string]any{"card": made(answer.Nonce)}); err != nil {
+	if err = frameJSON(s, made(answer.Nonce)); err != nil {
 		return "", err
 	}
 	var verdict struct {

@@ -1,7 +1,6 @@
 package p2p
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"testing"
 	"time"
@@ -36,31 +35,16 @@ func (i *impostor) asDeputy(as Identity, m *protocol.Mandate) (refusal string, e
 		return "", err
 	}
 	defer func() { _ = s.Reset() }()
-	own := bytes.Repeat([]byte{7}, 32)
-	opening := map[string]any{"from": i.south.Key(), "to": i.north.links.Key(), "nonce": own}
-	if err = frameJSON(s, opening); err != nil {
-		return "", err
-	}
-	var answer struct {
-		Refusal string `json:"refusal"`
-		Nonce   []byte `json:"nonce"`
-	}
-	if err = readJSON(s, &answer); err != nil || answer.Refusal != "" {
-		return answer.Refusal, err
-	}
-	card := i.card(i.reg, answer.Nonce, nil)
-	signed := append([]byte("mrs/1/border-card\x00"), card.Text...)
-	if card.Signature, err = as.Key().Sign(signed); err != nil {
-		return "", err
-	}
-	if err = frameJSON(s, map[string]any{"card": card, "mandate": m}); err != nil {
-		return "", err
-	}
-	var verdict struct {
-		Refusal string `json:"refusal"`
-	}
-	err = readJSON(s, &verdict)
-	return verdict.Refusal, err
+	return i.show(s, func(nonce []byte) map[string]any {
+		card := i.card(i.reg, nonce, nil)
+		signed := append([]byte("mrs/1/border-card\x00"), card.Text...)
+		signature, err := as.Key().Sign(signed)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		card.Signature = signature
+		return map[string]any{"card": card, "mandate": m}
+	})
 }
 
 // A deputy opens the border with a mandate of the domain's key, for itself, before that ends, and

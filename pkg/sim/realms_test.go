@@ -343,29 +343,10 @@ func TestADomainBesideTheMembersIsOneSiteAmongThem(t *testing.T) {
 func TestDomainsInsideDomains(t *testing.T) {
 	for onward, want := range map[uint32]int{0: 2, 1: 4} {
 		t.Run(fmt.Sprint(onward), func(t *testing.T) {
-			o := NewOracle()
-			cfg := Config{Seed: 5, CheckFacts: true, Watch: o.Watch, Network: lan()}
-			cfg.Sites, cfg.Realms = realms(1, 1, 2)
-			cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
-			cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
-			cfg.Realms[0].Links[0].Onward = onward
-			beside(&cfg, "b", "c")
-			w := New(cfg)
-			_ = w.Run(5 * time.Second)
-			id := mustSubmit(t, w, "a0", bags(4, time.Minute))
-			o.Submitted(w, id, Truth{Run: time.Minute})
-			_ = w.Run(50 * time.Second)
-			ran := make(map[grid.TaskID]bool)
-			for _, i := range w.Trace().Intervals {
-				ran[w.original(i.Attempt.Task)] = true
-			}
-			if len(ran) != want {
-				t.Errorf("%d tasks run, want %d", len(ran), want)
-			}
-			wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", id))
-			for _, f := range o.Judge(w, 0) {
-				t.Error(f)
-			}
+			runInAChain(t, want, func(cfg *Config) {
+				cfg.Realms[0].Links[0].Onward = onward
+				beside(cfg, "b", "c")
+			})
 		})
 	}
 }
@@ -374,30 +355,39 @@ func TestDomainsInsideDomains(t *testing.T) {
 func TestWorkCrossesAsManyBordersAsItMay(t *testing.T) {
 	for hops, want := range map[uint32]int{1: 2, 2: 4} {
 		t.Run(fmt.Sprint(hops), func(t *testing.T) {
-			o := NewOracle()
-			cfg := Config{Seed: 5, CheckFacts: true, Watch: o.Watch, Network: lan()}
-			cfg.Sites, cfg.Realms = realms(1, 1, 2)
-			cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
-			cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
-			for i := range cfg.Realms {
-				cfg.Realms[i].Tune = func(c *border.Config) { c.MaxHops = hops }
-			}
-			w := New(cfg)
-			_ = w.Run(5 * time.Second)
-			id := mustSubmit(t, w, "a0", bags(4, time.Minute))
-			o.Submitted(w, id, Truth{Run: time.Minute})
-			_ = w.Run(50 * time.Second)
-			ran := make(map[grid.TaskID]bool)
-			for _, i := range w.Trace().Intervals {
-				ran[w.original(i.Attempt.Task)] = true
-			}
-			if len(ran) != want {
-				t.Errorf("%d tasks run, want %d", len(ran), want)
-			}
-			wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", id))
-			for _, f := range o.Judge(w, 0) {
-				t.Error(f)
-			}
+			runInAChain(t, want, func(cfg *Config) {
+				for i := range cfg.Realms {
+					cfg.Realms[i].Tune = func(c *border.Config) { c.MaxHops = hops }
+				}
+			})
 		})
+	}
+}
+
+// runInAChain submits four tasks to the first of three domains in a row, which has one site as the
+// second has, and wants so many to run at first; all are done in the end.
+func runInAChain(t *testing.T, want int, tune func(*Config)) {
+	t.Helper()
+	o := NewOracle()
+	cfg := Config{Seed: 5, CheckFacts: true, Watch: o.Watch, Network: lan()}
+	cfg.Sites, cfg.Realms = realms(1, 1, 2)
+	cfg.Realms[0].Links = cfg.Realms[0].Links[:1] // a knows b alone
+	cfg.Realms[2].Links = cfg.Realms[2].Links[1:] // and c, too
+	tune(&cfg)
+	w := New(cfg)
+	_ = w.Run(5 * time.Second)
+	id := mustSubmit(t, w, "a0", bags(4, time.Minute))
+	o.Submitted(w, id, Truth{Run: time.Minute})
+	_ = w.Run(50 * time.Second)
+	ran := make(map[grid.TaskID]bool)
+	for _, i := range w.Trace().Intervals {
+		ran[w.original(i.Attempt.Task)] = true
+	}
+	if len(ran) != want {
+		t.Errorf("%d tasks run, want %d", len(ran), want)
+	}
+	wantAllDone(t, mustEnd(t, w, 20*time.Minute, "a0", id))
+	for _, f := range o.Judge(w, 0) {
+		t.Error(f)
 	}
 }

@@ -6,6 +6,7 @@
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
 //	views.go     jobs, tasks, offers and sites as they are shown
+//	why.go       why a job waits or was refused
 //	copies.go    the copies in which a task runs
 //	faults.go    what counts against sites
 //	past.go      lists of jobs, and those that only the history has

@@ -185,46 +185,6 @@ func jobCode(job broker.JobState) (int, *uint32) {
 	return code, &index
 }
 
-func hint(job broker.JobState, v view.JobView) string {
-	switch v.Phase {
-	case view.PhaseSuspended:
-		for _, t := range job.Tasks {
-			if phaseOf(t) == view.PhaseSuspended {
-				return standingText(t)
-			}
-		}
-		return ""
-	case view.PhaseWaiting:
-	default:
-		return ""
-	}
-	if len(job.Awaits) > 0 {
-		return "waits until " + jobList(job.Awaits) + " done"
-	}
-	if len(job.Answers) == 0 {
-		return "no site has answered yet; it is announced again until one does"
-	}
-	return "no site has capacity now; it starts as soon as one does " +
-		"(submit why " + string(job.ID) + ")"
-}
-
-// refusalReasons lists each kind of refusal once, in words.
-func refusalReasons(job broker.JobState) []string {
-	var reasons []string
-	for _, t := range job.Tasks {
-		if t.Phase == grid.PhaseRefused && t.Exit != nil && t.Exit.Text != "" {
-			reasons = append(reasons, t.Exit.Text)
-		}
-	}
-	for _, answer := range job.Answers {
-		if answer.Offer == nil {
-			reasons = append(reasons, answer.Refusal.Explain())
-		}
-	}
-	slices.Sort(reasons)
-	return slices.Compact(reasons)
-}
-
 func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	v := view.TaskView{
 		ID: t.ID.String(), Index: t.ID.Index, Phase: shownPhase(job, t), Token: t.Token.Number(),
@@ -261,8 +221,8 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		v.Attempts = append(v.Attempts, view.AttemptView{
 			Token: try.Token.Number(), Site: try.Site, SiteName: n[try.Site], Domain: try.Domain,
 			Distance: try.Distance,
-			Awarded:  view.At(try.AwardedAt), Started: view.At(try.StartedAt), Ended: view.At(try.EndedAt),
-			Cause: try.Outcome,
+			Awarded:  view.At(try.AwardedAt), Started: view.At(try.StartedAt),
+			Ended: view.At(try.EndedAt), Cause: try.Outcome,
 		})
 	}
 	if t.Phase.Ended() && t.Exit != nil {

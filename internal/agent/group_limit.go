@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -66,7 +67,7 @@ func (g *group) mostHeld(most int64) int64 {
 		return s == g.duty.seat()
 	})
 	rank := max(slices.Index(standbys, g.a.mesh.Self()), 0)
-	return int64(2+rank)*most + logSlack
+	return int64(2+rank)*most + cmp.Or(g.a.cfg.Taps.LogBytes, logSlack)
 }
 
 // unwilling reports whether a voter that takes part asks to be replaced, and nobody was found in

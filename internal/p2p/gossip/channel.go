@@ -52,7 +52,8 @@ func (c *channel) follow(ctx context.Context) {
 	}
 }
 
-func (c *channel) reaches(id peer.ID) bool {
+// holds reports whether the peer is on the topic.
+func (c *channel) holds(id peer.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.on[id]

@@ -77,6 +77,7 @@ type Topic struct {
 	bytes   atomic.Int64  // bytes of them
 
 	mu      sync.Mutex
+	streams map[peer.ID]bool // to whom gossipsub has a stream; guarded by mu, as what follows
 	replays *protocol.ReplayWindow
 	now     time.Time // never decreases
 	rates   *rates
@@ -86,7 +87,7 @@ type Topic struct {
 // ends with Close, or when ctx does.
 func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	g := &Topic{
-		cfg: cfg, replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
+		cfg: cfg, streams: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
 		rates: newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
 	}
 	names := []string{protocol.Topic(cfg.Domain), protocol.BehalfTopic(cfg.Domain)}
@@ -128,19 +129,37 @@ func (g *Topic) options(topics []string) []pubsub.Option {
 			pubsub.NewAllowlistSubscriptionFilter(topics...), maxTopics)),
 		pubsub.WithPeerFilter(func(p peer.ID, _ string) bool { return g.allows(p) }),
 		pubsub.WithBlacklist(strangers{g}),
-		pubsub.WithRawTracer(dropTracer{g: g}),
+		pubsub.WithRawTracer(tracer{g: g}),
 		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
 		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
 	}
 }
 
 // Reaches reports whether gossip goes to the peer directly.
-func (g *Topic) Reaches(id peer.ID) bool { return g.own.reaches(id) }
+func (g *Topic) Reaches(id peer.ID) bool { return g.streamTo(id) && g.own.holds(id) }
 
 // Hears reports whether the message, when it is said, goes to the peer directly: what is said on
 // behalf of an owner does not go to one that knows no standbys.
 func (g *Topic) Hears(id peer.ID, message protocol.Message) bool {
-	return g.channelOf(message).reaches(id)
+	return g.streamTo(id) && g.channelOf(message).holds(id)
+}
+
+// streamTo reports whether what is said goes to a peer that is on the topic. A peer may say that
+// it is before gossipsub has noticed the connection, and until then what is said to it is lost.
+func (g *Topic) streamTo(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.streams[id]
+}
+
+func (g *Topic) noteStream(id peer.ID, open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if open {
+		g.streams[id] = true
+	} else {
+		delete(g.streams, id)
+	}
 }
 
 // channelOf is the topic on which a message is said.

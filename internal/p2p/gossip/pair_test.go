@@ -15,6 +15,7 @@ import (
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
+	lp "github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
@@ -108,13 +109,15 @@ func TestTwoStations(t *testing.T) {
 
 // liar is on the topic of a station, and says what it likes there.
 type liar struct {
-	dropTracer // for what it need not look at
-	topic      *pubsub.Topic
-	mu         sync.Mutex
-	in         bool // the mesh of the station
-	pruned     bool
+	tracer // for what it need not look at
+	topic  *pubsub.Topic
+	mu     sync.Mutex
+	in     bool // the mesh of the station
+	pruned bool
 }
 
+func (*liar) OnNewOutboundStream(peer.ID, lp.ID)    {}
+func (*liar) OnClosedOutboundStream(peer.ID)        {}
 func (*liar) DropRPC(*pubsub.RPC, peer.ID)          {}
 func (*liar) RejectMessage(*pubsub.Message, string) {}
 func (*liar) UndeliverableMessage(*pubsub.Message)  {}
@@ -246,7 +249,7 @@ func TestWhatPeersDoNotTake(t *testing.T) {
 	n := newStation(t, func(*Config) {})
 	for _, messages := range []int{0, 2, 1} {
 		rpc := &pubsub.RPC{RPC: pb.RPC{Publish: make([]*pb.Message, messages)}}
-		dropTracer{g: n}.DropRPC(rpc, "peer")
+		tracer{g: n}.DropRPC(rpc, "peer")
 	}
 	if got := n.cfg.Counts.Get(wire.CountDropped, queueGossipOut); got != 3 {
 		t.Errorf("%d are counted, want 3", got)

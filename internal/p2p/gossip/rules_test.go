@@ -256,7 +256,7 @@ func TestTheClockDoesNotGoBack(t *testing.T) {
 // handler was too slow for waits no more.
 func TestWhatGossipsubDrops(t *testing.T) {
 	n := newStation(t, func(*Config) {})
-	d := dropTracer{g: n}
+	d := tracer{g: n}
 	for _, reason := range []string{
 		pubsub.RejectValidationQueueFull, pubsub.RejectValidationThrottled,
 		pubsub.RejectInvalidSignature, pubsub.RejectValidationIgnored,

@@ -14,17 +14,23 @@ const (
 	queueValidate  = "gossip_check" // received faster than checked
 )
 
-// dropTracer counts what gossipsub drops in its own queues, which it does not
-// tell otherwise.
-type dropTracer struct{ g *Topic }
+// tracer hears from gossipsub what it does not tell otherwise: what it drops in its own queues,
+// and to whom it has a stream.
+type tracer struct{ g *Topic }
+
+// OnNewOutboundStream notes that what is said goes to the peer from now on.
+func (t tracer) OnNewOutboundStream(id peer.ID, _ lp.ID) { t.g.noteStream(id, true) }
+
+// OnClosedOutboundStream notes that nothing goes to the peer any more.
+func (t tracer) OnClosedOutboundStream(id peer.ID) { t.g.noteStream(id, false) }
 
 // DropRPC counts messages that did not fit into the queue to a peer.
-func (t dropTracer) DropRPC(rpc *pubsub.RPC, _ peer.ID) {
+func (t tracer) DropRPC(rpc *pubsub.RPC, _ peer.ID) {
 	t.g.cfg.Counts.Add(wire.CountDropped, queueGossipOut, uint64(len(rpc.GetPublish())))
 }
 
 // RejectMessage counts messages that nobody had time to check.
-func (t dropTracer) RejectMessage(_ *pubsub.Message, reason string) {
+func (t tracer) RejectMessage(_ *pubsub.Message, reason string) {
 	if reason == pubsub.RejectValidationQueueFull || reason == pubsub.RejectValidationThrottled {
 		t.g.cfg.Counts.Inc(wire.CountDropped, queueValidate)
 	}
@@ -32,45 +38,39 @@ func (t dropTracer) RejectMessage(_ *pubsub.Message, reason string) {
 
 // UndeliverableMessage counts checked messages that the handler was too slow
 // for.
-func (t dropTracer) UndeliverableMessage(m *pubsub.Message) {
+func (t tracer) UndeliverableMessage(m *pubsub.Message) {
 	t.g.release(len(m.GetData()))
 	t.g.cfg.Counts.Inc(wire.CountDropped, queueGossip)
 }
 
 // The rest of what a tracer is told is of no interest.
 
-// OnNewOutboundStream does nothing.
-func (dropTracer) OnNewOutboundStream(peer.ID, lp.ID) {}
-
-// OnClosedOutboundStream does nothing.
-func (dropTracer) OnClosedOutboundStream(peer.ID) {}
-
 // Join does nothing.
-func (dropTracer) Join(string) {}
+func (tracer) Join(string) {}
 
 // Leave does nothing.
-func (dropTracer) Leave(string) {}
+func (tracer) Leave(string) {}
 
 // Graft does nothing.
-func (dropTracer) Graft(peer.ID, string) {}
+func (tracer) Graft(peer.ID, string) {}
 
 // Prune does nothing.
-func (dropTracer) Prune(peer.ID, string) {}
+func (tracer) Prune(peer.ID, string) {}
 
 // ValidateMessage does nothing.
-func (dropTracer) ValidateMessage(*pubsub.Message) {}
+func (tracer) ValidateMessage(*pubsub.Message) {}
 
 // DeliverMessage does nothing.
-func (dropTracer) DeliverMessage(*pubsub.Message) {}
+func (tracer) DeliverMessage(*pubsub.Message) {}
 
 // DuplicateMessage does nothing.
-func (dropTracer) DuplicateMessage(*pubsub.Message) {}
+func (tracer) DuplicateMessage(*pubsub.Message) {}
 
 // ThrottlePeer does nothing.
-func (dropTracer) ThrottlePeer(peer.ID) {}
+func (tracer) ThrottlePeer(peer.ID) {}
 
 // RecvRPC does nothing.
-func (dropTracer) RecvRPC(*pubsub.RPC) {}
+func (tracer) RecvRPC(*pubsub.RPC) {}
 
 // SendRPC does nothing.
-func (dropTracer) SendRPC(*pubsub.RPC, peer.ID) {}
+func (tracer) SendRPC(*pubsub.RPC, peer.ID) {}

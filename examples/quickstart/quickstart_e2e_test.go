@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,12 +37,28 @@ type quickstart struct {
 	stderr bytes.Buffer
 }
 
+// binary is the program, which TestMain builds once for all.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m.Run)) }
+
+func withBinary(run func() int) (code int) {
+	dir, err := os.MkdirTemp("", "quickstart-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "quickstart")
+	if said, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, said)
+		return 1
+	}
+	return run()
+}
+
 func begin(t *testing.T, args ...string) *quickstart {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "quickstart")
-	if said, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, said)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	q := &quickstart{cmd: exec.CommandContext(ctx, binary, append([]string{"-v"}, args...)...)}
@@ -125,7 +143,7 @@ func TestNothingIsLeftAfterAnInterrupt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.moment, func(t *testing.T) {
-			q := begin(t)
+			q := begin(t, "-tasks", strconv.Itoa(fewestTasks))
 			end := q.follow(test.moment, func() {
 				// To the group, as a terminal does.
 				if err := syscall.Kill(-q.cmd.Process.Pid, test.signal); err != nil {

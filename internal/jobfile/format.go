@@ -100,14 +100,11 @@ func Format(job grid.Job) Document {
 			GFLOPS: float64(s.Need.MFLOPS) / 1000, CPUs: float64(s.Need.MilliCPUs) / 1000,
 			Memory: bytesText(s.Need.MemoryBytes), Disk: bytesText(s.Need.DiskBytes),
 		},
-		Runtime: short(s.Runtime), TTL: short(job.TTL), Unattended: "freeze",
+		Runtime: short(s.Runtime), TTL: short(job.TTL), Unattended: s.Unattended.String(),
 		Map: docMap{Kind: s.Map.String(), Weights: docWeights(s.Weights)},
 	}
 	if s.Need.NetBps > 0 {
 		d.Resources.Bandwidth = strconv.FormatInt(s.Need.NetBps, 10) + "bit/s"
-	}
-	if s.Unattended == grid.UnattendedFinish {
-		d.Unattended = "finish"
 	}
 	switch s.Kind {
 	case grid.KindCommand:

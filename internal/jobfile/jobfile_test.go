@@ -236,7 +236,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"wasm: w\nargs: x":                       "args: want a list, have \"x\"",
 		"wasm: w\nargs: [[x]]":                   "args[0]: want a text, have a list",
 		"wasm: w\nenv: {\"a=b\": 1}":             "env.a=b: want a name without =",
-		"wasm: w\nunattended: die":               "unattended: want freeze or finish",
+		"wasm: w\nunattended: die":               "unattended: want freeze, finish or stop",
 		"wasm: w\nmap: {kind: x}":                "map.kind: want thesis or seconds",
 		"wasm: w\nmap: {weights: {X: 1}}":        "map.weights.X: no such key",
 		"wasm: w\nmap: {dimensions: {speed: 1}}": "map.dimensions.speed: no such key",

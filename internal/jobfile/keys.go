@@ -315,15 +315,16 @@ func (p *parser) wholeNumber(node *yaml.Node, field string, into *uint32, least,
 }
 
 func (p *parser) unattended(node *yaml.Node) {
-	switch text, ok := p.text(node, "unattended"); {
-	case !ok:
-	case text == "freeze":
-		p.file.Spec.Unattended = grid.UnattendedFreeze
-	case text == "finish":
-		p.file.Spec.Unattended = grid.UnattendedFinish
-	default:
-		p.fail(node.Line, "unattended", "write freeze or finish", "want freeze or finish, have %q", text)
+	text, ok := p.text(node, "unattended")
+	if !ok {
+		return
 	}
+	u, err := grid.ParseUnattended(text)
+	if err != nil || text == "" {
+		p.fail(node.Line, "unattended", "write freeze, finish or stop",
+			"want freeze, finish or stop, have %q", text)
+	}
+	p.file.Spec.Unattended = u
 }
 
 func (p *parser) virtualMap(key string, node *yaml.Node) bool {

@@ -135,8 +135,8 @@ func (s Submission) text(at time.Duration) string {
 	if s.Need.NetBps > 0 {
 		text += fmt.Sprintf(" net=%dbps", s.Need.NetBps)
 	}
-	if s.Unattended == grid.UnattendedFinish {
-		text += " unattended=finish"
+	if s.Unattended != grid.UnattendedFreeze {
+		text += " unattended=" + s.Unattended.String()
 	}
 	if s.NoWait {
 		text += " wait=no"

@@ -26,7 +26,7 @@ func (p *parser) submit(l *line) {
 	if at, ok := p.site(l, "by"); ok {
 		s.By = p.s.Sites[at].Name
 	}
-	s.Unattended = grid.Unattended(l.oneOf("unattended", "freeze", "finish"))
+	s.Unattended = grid.Unattended(l.oneOf("unattended", "freeze", "finish", "stop"))
 	if wait, has := l.text("wait"); has && wait != "no" {
 		l.fail("wait", wait, "no", "leave it out for a job that waits")
 	} else {

@@ -27,7 +27,7 @@ type JobSpec struct {
 	Weights          *WeightsSpec `json:"weights,omitempty"` // default: 1 each
 	// of the map; default: computation, data, availability
 	Dimensions []AxisSpec `json:"dimensions,omitempty"`
-	Unattended string     `json:"unattended,omitempty"` // freeze (default) or finish
+	Unattended string     `json:"unattended,omitempty"` // freeze (default), finish or stop
 	Count      uint32     `json:"count"`
 	Items      []ItemSpec `json:"items,omitempty"`
 	TTLSeconds float64    `json:"ttl_seconds"`
@@ -118,7 +118,7 @@ func FromJob(j grid.Job) JobSpec {
 		RuntimeSeconds: s.Runtime.Seconds(), TimeLimitSeconds: s.TimeLimit.Seconds(),
 		NotBefore: At(s.Window.NotBefore), At: At(s.Window.At), Deadline: At(s.Window.Deadline),
 		Map: s.Map.String(), Weights: (*WeightsSpec)(&s.Weights),
-		Unattended: UnattendedWord(s.Unattended), Count: j.Count, TTLSeconds: j.TTL.Seconds(),
+		Unattended: s.Unattended.String(), Count: j.Count, TTLSeconds: j.TTL.Seconds(),
 		Priority: s.Priority, Project: s.Project,
 		Reservation: s.Reservation, Overrun: overrunWord(s.Overrun),
 		Checkpoint: savingWord(s.Checkpoint),
@@ -173,7 +173,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 	if err != nil {
 		return grid.Job{}, err
 	}
-	unattended, err := ParseUnattended(s.Unattended)
+	unattended, err := grid.ParseUnattended(s.Unattended)
 	if err != nil {
 		return grid.Job{}, err
 	}
@@ -257,25 +257,5 @@ func ParseMap(word string) (grid.MapKind, error) {
 		return grid.MapSeconds, nil
 	default:
 		return 0, fmt.Errorf("%w: map %q: want thesis or seconds", grid.ErrInvalid, word)
-	}
-}
-
-// UnattendedWord is the job file's word.
-func UnattendedWord(u grid.Unattended) string {
-	if u == grid.UnattendedFinish {
-		return "finish"
-	}
-	return "freeze"
-}
-
-// ParseUnattended reads freeze (also for nothing) or finish.
-func ParseUnattended(word string) (grid.Unattended, error) {
-	switch word {
-	case "", "freeze":
-		return grid.UnattendedFreeze, nil
-	case "finish":
-		return grid.UnattendedFinish, nil
-	default:
-		return 0, fmt.Errorf("%w: unattended %q: want freeze or finish", grid.ErrInvalid, word)
 	}
 }

@@ -1,6 +1,10 @@
 package grid
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
 
 // Overrun says what an attempt allows when it has run for longer than estimated and
 // what it holds is promised to somebody else from now on. While nobody needs it, it
@@ -47,8 +51,29 @@ type Unattended uint8
 const (
 	UnattendedFreeze Unattended = iota // wait, frozen, for the submitter
 	UnattendedFinish                   // run on under a long lease granted beforehand
-	unattendedKinds  = UnattendedFinish
+	UnattendedStop                     // end soon: nobody will want what it would come to
+	unattendedKinds  = UnattendedStop
 )
+
+// unattendedWords are the job file's, by kind.
+func unattendedWords() []string { return []string{"freeze", "finish", "stop"} }
+
+// String is the job file's word.
+func (u Unattended) String() string {
+	if words := unattendedWords(); int(u) < len(words) {
+		return words[u]
+	}
+	return ""
+}
+
+// ParseUnattended reads freeze (also for nothing), finish or stop.
+func ParseUnattended(word string) (Unattended, error) {
+	at := slices.Index(unattendedWords(), cmp.Or(word, UnattendedFreeze.String()))
+	if at < 0 {
+		return 0, invalidf("unattended %q: want freeze, finish or stop", word)
+	}
+	return Unattended(at), nil
+}
 
 // String is the job file's word, empty for a job that is not split.
 func (s Split) String() string {

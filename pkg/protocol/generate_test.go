@@ -187,7 +187,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		TimeLimit: drawDur(t, 0, grid.MaxRuntime), Window: drawWindow(t),
 		Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Unattended: rapid.SampledFrom(
-			[]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish},
+			[]grid.Unattended{grid.UnattendedFreeze, grid.UnattendedFinish, grid.UnattendedStop},
 		).Draw(t, "unattended"),
 		Priority:    rapid.IntRange(-grid.MaxPriority, grid.MaxPriority).Draw(t, "priority"),
 		Project:     drawText(t),

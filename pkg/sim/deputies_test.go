@@ -40,6 +40,27 @@ func TestAnotherGatewayTakesALinkUp(t *testing.T) {
 	}
 }
 
+// What a lost gateway had running for its neighbour soon holds nothing of its own domain any more.
+func TestALostGatewaysOrdersFreeTheirSites(t *testing.T) {
+	w, o := twoDomains(t, deputized)
+	held := func() (milliCPUs int64) {
+		for _, id := range []grid.SiteID{"b1", "b2"} {
+			milliCPUs += fleet(1)[0].Capability.Total.MilliCPUs - w.Site(id).Status().Free.MilliCPUs
+		}
+		return milliCPUs
+	}
+	w.At(15*time.Second, func() {
+		if held() == 0 {
+			t.Error("nothing runs next door")
+		}
+		w.PowerCut("b0")
+	})
+	wantAllDone(t, w.mine(t, o, "a2", bags(5, 20*time.Second)))
+	if n := held(); n != 0 {
+		t.Errorf("%d thousandths of a core are held", n)
+	}
+}
+
 // A gateway that is back takes the link over again; what the deputy had is given up and placed
 // again.
 func TestTheGatewayTakesTheLinkBack(t *testing.T) {

@@ -224,8 +224,9 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, work awarded, q qu
 		id: id, submitter: c.Submitter, task: work.task, module: msg.Spec.Module, parts: q.parts,
 		saving: newSaving(work.saved),
 		phase:  phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard,
-		asks:    msg.AskFirst,
-		startBy: m.promisedStart(msg.Job, c),
+		asks:     msg.AskFirst,
+		startBy:  m.promisedStart(msg.Job, c),
+		unwanted: msg.Spec.Unattended == grid.UnattendedStop,
 	}
 	// Attempts that others queue, too, need not outlive a restart.
 	if (c.AwaitsData || c.Holds) && !a.asks {

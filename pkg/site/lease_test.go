@@ -251,6 +251,20 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
+// One that its submitter would not want any more is stopped soon after its lease has ended.
+func TestAnUnwantedAttemptIsStoppedSoon(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.GiveUp = 20 * time.Second })
+	id := r.running(job1, alice, 1, func(s *grid.Spec) { s.Unattended = grid.UnattendedStop })[0]
+	r.advance(lease)
+	r.step(step.AttemptFrozen{Attempt: id})
+	if got := only[step.StopAttempt](r.advance(19 * time.Second)); len(got) != 0 {
+		t.Errorf("stopped while its submitter may still be back")
+	}
+	if got := only[step.StopAttempt](r.advance(2 * time.Second)); len(got) != 1 {
+		t.Errorf("stops %v, want %s", got, id)
+	}
+}
+
 // A frozen attempt keeps asking, thaws under a new lease, and is stopped after
 // FrozenLimit, which its submitter is told.
 func TestFrozen(t *testing.T) {

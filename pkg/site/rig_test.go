@@ -302,9 +302,11 @@ func (r *rig) lease(
 }
 
 // running brings accepted attempts to their sandboxes.
-func (r *rig) running(job grid.JobID, submitter grid.SiteID, n int) []grid.AttemptID {
+func (r *rig) running(
+	job grid.JobID, submitter grid.SiteID, n int, change ...func(*grid.Spec),
+) []grid.AttemptID {
 	r.t.Helper()
-	list := r.accepted(job, submitter, n)
+	list := r.accepted(job, submitter, n, change...)
 	r.lease(submitter, list, lease)
 	for _, id := range list {
 		r.step(step.Staged{Attempt: id})

@@ -82,6 +82,10 @@ type attempt struct {
 	asks  bool
 	asked time.Time // when it asked first; zero: its turn has not come
 
+	// unwanted is for one that nobody wants any more soon after its lease has ended
+	// (grid.UnattendedStop).
+	unwanted bool
+
 	accepted   time.Time     // when
 	leased     bool          // it held a lease once
 	leaseUntil time.Time     // end of the lease, on this site's clock

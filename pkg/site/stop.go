@@ -96,10 +96,12 @@ func (m *Machine) watch(a *attempt) {
 }
 
 // patience is when an attempt without a new lease is given up: before it was
-// started GiveUp, afterwards FrozenLimit. What was promised a start is kept until then,
-// whether anybody asks for it or not.
+// started GiveUp, afterwards FrozenLimit, unless its submitter would not want it any more. What
+// was promised a start is kept until then, whether anybody asks for it or not.
 func (m *Machine) patience(a *attempt) time.Time {
 	switch {
+	case a.started && a.unwanted:
+		return a.leaseUntil.Add(m.cfg.GiveUp)
 	case a.started:
 		return a.leaseUntil.Add(m.cfg.FrozenLimit)
 	case !a.startBy.IsZero():

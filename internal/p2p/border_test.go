@@ -221,6 +221,33 @@ func TestTwoDomainsAreLinked(t *testing.T) {
 	}
 }
 
+// Both sides dial when a link is made. What either says as soon as it sees the other is not lost
+// with a stream that is given up for the other side's.
+func TestWhatIsSaidWhenBothSidesDialArrives(t *testing.T) {
+	for range 10 {
+		north, south := capitalOf(t, "north", nil), capitalOf(t, "south", nil)
+		if _, err := south.LinkWith(t.Context(), north.token(t, "")); err != nil {
+			t.Fatal(err)
+		}
+		said := make(map[*capital]bool)
+		eventually(t, "both see each other", func() bool {
+			for from, to := range map[*capital]*capital{north: south, south: north} {
+				if said[from] || !from.sees(t, to) {
+					continue
+				}
+				if err := from.SendBorder(to.site(t), fence()); err != nil {
+					t.Error(err)
+				}
+				said[from] = true
+			}
+			return len(said) == 2
+		})
+		eventually(t, "what both say arrives", func() bool {
+			return len(north.said()) == 1 && len(south.said()) == 1
+		})
+	}
+}
+
 // What the gateway of a linked domain opens besides is refused, and the border stays open.
 func TestAGatewayIsNoMember(t *testing.T) {
 	north, south := linked(t)

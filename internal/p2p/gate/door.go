@@ -44,7 +44,8 @@ type door struct {
 	mu      sync.Mutex
 	closed  bool
 	current *session
-	why     error // it is not connected; nil before the first attempt
+	calling grid.SiteID // the gateway to which a stream is being opened; empty: none
+	why     error       // it is not connected; nil before the first attempt
 }
 
 // run keeps the one stream: while there is none it dials, with pauses.
@@ -121,29 +122,58 @@ func (d *door) try(ctx context.Context) error {
 	}
 	var problem error
 	for _, gateway := range link.Side.Gateways {
-		stream, err := d.g.reach(ctx, gateway)
-		deputy := false
-		if err == nil {
-			deputy, err = d.g.call(stream, d.key)
-		}
-		if err == nil {
-			s := newSession(stream, true, deputy)
-			if !d.adopt(ctx, s) {
-				_ = stream.Reset()
-				return busy
-			}
-			d.g.cfg.Go(func() { d.carry(ctx, s) })
-			return nil
-		}
-		if stream != nil {
-			err = gated(err)
-			_ = stream.Reset()
+		err := d.dial(ctx, gateway)
+		if err == nil || errors.Is(err, busy) { // it calls, or has called, itself
+			return err
 		}
 		if problem == nil || errors.As(err, new(member.LinkRefusal)) {
 			problem = err
 		}
 	}
 	return problem
+}
+
+// dial opens a stream to a gateway and takes it into use, unless the other side was quicker.
+func (d *door) dial(ctx context.Context, gateway member.Gateway) error {
+	stream, err := d.g.reach(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	if !d.begin(gateway.Site) {
+		_ = stream.Reset()
+		return busy
+	}
+	defer d.begun()
+	deputy, err := d.g.call(stream, d.key)
+	if err != nil {
+		_ = stream.Reset()
+		return gated(err)
+	}
+	s := newSession(stream, true, deputy)
+	if !d.adopt(ctx, s) {
+		_ = stream.Reset()
+		return busy
+	}
+	d.g.cfg.Go(func() { d.carry(ctx, s) })
+	return nil
+}
+
+// begin notes that a gateway is being called. It reports false when there is a stream by now.
+func (d *door) begin(gateway grid.SiteID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil {
+		return false
+	}
+	d.calling = gateway
+	return true
+}
+
+// begun is the end of a call, whatever came of it.
+func (d *door) begun() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calling = ""
 }
 
 // reach connects to a gateway and opens a stream to it.
@@ -195,16 +225,18 @@ func bare(gateway member.Gateway) []ma.Multiaddr {
 }
 
 // adopt takes a stream into use, unless there is one that is as good: where both sides dial at
-// the same time, both keep the stream of the domain with the lower key. Otherwise the newer one is
-// good, for who opens it has lost the other. A deputy is taken when no other gateway of its domain
-// is there; one that is said to be there is asked.
+// the same time, both keep the stream of the domain with the lower key, which turns the other one
+// away while its own is under way; so what is said on a stream is not lost with it. Otherwise the
+// newer one is good, for who opens it has lost the other. A deputy is taken when no other gateway
+// of its domain is there; one that is said to be there is asked.
 func (d *door) adopt(ctx context.Context, s *session) bool {
 	d.order.Lock()
 	defer d.order.Unlock()
 	d.mu.Lock()
 	old := d.current
 	other := old != nil && old.site != s.site
-	if d.closed || other && s.deputy || old != nil && !other && d.bothDial(old, s) {
+	if d.closed || other && s.deputy || d.prefersOwn(s) ||
+		old != nil && !other && d.bothDial(old, s) {
 		d.mu.Unlock()
 		if other {
 			d.g.cfg.Go(func() { d.ask(ctx, old) })
@@ -223,6 +255,12 @@ func (d *door) adopt(ctx context.Context, s *session) bool {
 		d.found(s)
 	}
 	return true
+}
+
+// prefersOwn reports whether a stream that the other side has opened is turned away for one that
+// is being opened; d.mu is held.
+func (d *door) prefersOwn(s *session) bool {
+	return !s.byUs && d.calling == s.site && d.g.cfg.Links.Key() < d.key
 }
 
 // bothDial reports whether the old one of two streams between the same sites stays.

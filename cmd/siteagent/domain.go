@@ -231,10 +231,12 @@ Examples:
 			if cmd.Flags().Changed("onward") {
 				change.Onward = &onward
 			}
-			for _, k := range kinds {
-				if k != grid.KindWasm.String() && k != grid.KindCommand.String() {
-					return usageError{fmt.Errorf("--kinds: want wasm or command, have %q", k)}
-				}
+			wrong := member.PolicyChange{
+				Give: change.Give, Take: change.Take, Kinds: kinds, Tasks: change.Tasks,
+				Onward: change.Onward,
+			}.Validate()
+			if wrong != nil {
+				return usageError{wrong}
 			}
 			c, err := o.dial()
 			if err != nil {

@@ -70,6 +70,9 @@ type PolicyChange struct {
 	Closed, Beside            *bool
 }
 
+// Validate reports the first field that is out of its range, by the name of its flag.
+func (c PolicyChange) Validate() error { return c.apply(defaultPolicy()).Validate() }
+
 // apply gives the policy that follows.
 func (c PolicyChange) apply(p LinkPolicy) LinkPolicy {
 	for _, set := range []struct{ to, value *int }{

@@ -86,7 +86,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.runtime, "runtime", "", "estimate of a task's running time, such as 10m")
 	flags.StringVar(&f.limit, "limit", "", "stop a task after this long")
 	flags.StringVar(&f.ttl, "ttl", "", "how long to wait for answers (default 1s)")
-	flags.StringVar(&f.unattended, "unattended", "", "when this machine is gone: freeze, finish or stop")
+	flags.StringVar(&f.unattended, "unattended", "", "without this machine: freeze, finish or stop")
 	flags.StringVar(&f.mapKind, "map", "", "how distance is measured: thesis or seconds")
 	flags.BoolVarP(&f.detach, "detach", "d", false, "do not wait for the end")
 	f.placing.register(flags)

@@ -90,7 +90,7 @@ type Taps struct {
 	Sending func(to grid.SiteID, m protocol.Message) bool
 	// Received is told what comes from the mesh, before the machine is.
 	Received func(from grid.SiteID, m protocol.Message)
-	// LogBytes is what the log of a group may hold beside its table, instead of logSlack.
+	// LogBytes bounds the log of a group beside its table, instead of logSlack.
 	LogBytes int64
 }
 

@@ -136,7 +136,7 @@ func TestAnOwnerThatDoesNotHeedALimitIsStopped(t *testing.T) {
 	}
 	nodes := standbyLimits(t, mute, 64, 1, 1)
 	owner := nodes[0]
-	// A quarter of a MB at once: larger ones hold a slow machine up until another site leads.
+	// Batches of a quarter of a MB: larger ones hold a slow machine up until another site leads.
 	const rows, rowBytes, least, most = 250, 1_000, 3 << 20, 10 << 20
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -46,10 +46,10 @@ func TestAKilledModuleOfStepsGoesOn(t *testing.T) {
 	}
 	m := newMesh(t, submitOnly, twoCores, twoCores)
 	flags := []string{"--checkpoint", "every 1s", "--wasm", module}
-	id := m.begin(t, flags, "100000000")
+	id := m.begin(t, flags, "500000000") // of which no machine is done within a few seconds
 	m.killOnceSaved(t, id)
 	m.awaitPhase(t, id, view.PhaseDone)
-	want := "5761455 primes below 100000000"
+	want := "26355867 primes below 500000000"
 	if got := strings.TrimSpace(m.submit(t, "logs", string(id)).out); got != want {
 		t.Errorf("the result is %q, want %q", got, want)
 	}

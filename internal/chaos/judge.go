@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/audit"
@@ -70,6 +71,7 @@ func (j judge) sit(
 	if err := j.awaitTidy(ctx, out, limit); err != nil {
 		return v, err
 	}
+	askWhy(open)
 	if err := j.mesh.stopAll(ctx); err != nil {
 		return v, err
 	}
@@ -93,7 +95,23 @@ func (j judge) awaitTidy(ctx context.Context, out *localmesh.Screen, limit time.
 	return ctx.Err()
 }
 
+// askWhy has the agents whose jobs have not ended write down what their goroutines do, and die.
+func askWhy(open []accepted) {
+	asked := make(map[*site]bool)
+	for _, a := range open {
+		if !asked[a.by] && a.by.Running() {
+			asked[a.by] = true
+			_ = a.by.Process.Signal(syscall.SIGQUIT)
+		}
+	}
+}
+
+// hasEnded looks for a few seconds at most: an agent that does not answer for one job is not to
+// hide what became of the others.
 func (j judge) hasEnded(ctx context.Context, a accepted) bool {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	detail, err := a.by.API.Job(ctx, a.id)
 	return err == nil && !detail.Status.Ended.IsZero()
 }

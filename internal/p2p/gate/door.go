@@ -144,12 +144,14 @@ func (d *door) dial(ctx context.Context, gateway member.Gateway) error {
 		return busy
 	}
 	defer d.begun()
+	edition := d.g.currentEdition()
 	deputy, err := d.g.call(stream, d.key)
 	if err != nil {
 		_ = stream.Reset()
 		return gated(err)
 	}
 	s := newSession(stream, true, deputy)
+	s.edition = edition
 	if !d.adopt(ctx, s) {
 		_ = stream.Reset()
 		return busy

@@ -79,6 +79,7 @@ type Gates struct {
 	mu       sync.Mutex
 	doors    map[grid.DomainKey]*door
 	deputies []member.Gateway // who may stand in for this site
+	edition  int              // counts the changes of deputies
 	expected map[peer.ID]int  // inviters that are being asked
 }
 
@@ -211,12 +212,15 @@ func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) 
 		deputies = append(deputies, reached(site, addrs(site)))
 	}
 	g.mu.Lock()
-	before := g.deputies
+	same := func(a, b member.Gateway) bool { return a.Site == b.Site }
+	changed := !slices.EqualFunc(g.deputies, deputies, same)
 	g.deputies = deputies
+	if changed {
+		g.edition++
+	}
 	doors := slices.Collect(maps.Values(g.doors))
 	g.mu.Unlock()
-	same := func(a, b member.Gateway) bool { return a.Site == b.Site }
-	if slices.EqualFunc(before, deputies, same) {
+	if !changed {
 		return
 	}
 	for _, d := range doors {
@@ -224,6 +228,13 @@ func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) 
 			_ = s.stream.Reset()
 		}
 	}
+}
+
+// currentEdition is of the deputies whom a card that is made now names.
+func (g *Gates) currentEdition() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.edition
 }
 
 // Serve takes the stream that a linked domain's gateway opens.
@@ -247,6 +258,7 @@ func (g *Gates) Serve(ctx context.Context, stream network.Stream) {
 		return
 	}
 	defer leave()
+	edition := g.currentEdition()
 	key, deputy, err := g.receive(stream)
 	if err != nil {
 		g.cfg.Counts.Inc(wire.CountBorder, label(err))
@@ -257,6 +269,7 @@ func (g *Gates) Serve(ctx context.Context, stream network.Stream) {
 	}
 	d := g.door(func(d *door) bool { return d.key == key })
 	s := newSession(stream, false, deputy)
+	s.edition = edition
 	if d == nil || !d.adopt(ctx, s) {
 		g.cfg.Counts.Inc(wire.CountBorder, string(busy))
 		_ = g.turnAway(stream, verdict{Refusal: busy}, busy)

@@ -21,7 +21,10 @@ type session struct {
 	byUs   bool        // this side opened it
 	deputy bool        // the other end speaks under a mandate
 	began  time.Time
-	ended  chan struct{} // closed when nothing is read from it any more
+	// edition is of the deputies that the own card names. When there are others by the time that
+	// the stream is in use, it is opened anew.
+	edition int
+	ended   chan struct{} // closed when nothing is read from it any more
 }
 
 func newSession(stream network.Stream, byUs, deputy bool) *session {
@@ -35,6 +38,9 @@ func newSession(stream network.Stream, byUs, deputy bool) *session {
 func (d *door) carry(ctx context.Context, s *session) {
 	stop := context.AfterFunc(ctx, func() { _ = s.stream.Reset() })
 	defer stop()
+	if s.edition != d.g.currentEdition() {
+		_ = s.stream.Reset()
+	}
 	d.g.cfg.Go(func() {
 		defer close(s.ended)
 		d.hear(ctx, s)

@@ -255,13 +255,20 @@ func TestGiveUp(t *testing.T) {
 func TestAnUnwantedAttemptIsStoppedSoon(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.GiveUp = 20 * time.Second })
 	id := r.running(job1, alice, 1, func(s *grid.Spec) { s.Unattended = grid.UnattendedStop })[0]
+	r.wantStoppedWithoutLease(id, 20*time.Second)
+}
+
+// wantStoppedWithoutLease lets the lease of a running attempt end, and wants it to be stopped when
+// that was so long ago, and not before.
+func (r *rig) wantStoppedWithoutLease(id grid.AttemptID, limit time.Duration) {
+	r.t.Helper()
 	r.advance(lease)
 	r.step(step.AttemptFrozen{Attempt: id})
-	if got := only[step.StopAttempt](r.advance(19 * time.Second)); len(got) != 0 {
-		t.Errorf("stopped while its submitter may still be back")
+	if got := only[step.StopAttempt](r.advance(limit - time.Second)); len(got) != 0 {
+		r.t.Errorf("stopped before the limit")
 	}
 	if got := only[step.StopAttempt](r.advance(2 * time.Second)); len(got) != 1 {
-		t.Errorf("stops %v, want %s", got, id)
+		r.t.Fatalf("stops %v, want %s", got, id)
 	}
 }
 
@@ -287,14 +294,7 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("progress %+v, want running", got)
 	}
 
-	r.advance(lease)
-	r.step(step.AttemptFrozen{Attempt: id})
-	if got := only[step.StopAttempt](r.advance(59 * time.Second)); len(got) != 0 {
-		t.Errorf("stopped before the limit")
-	}
-	if got := only[step.StopAttempt](r.advance(2 * time.Second)); len(got) != 1 {
-		t.Fatalf("stops %v, want %s", got, id)
-	}
+	r.wantStoppedWithoutLease(id, time.Minute)
 	r.step(step.AttemptExited{Attempt: id, Exit: grid.Exit{Cause: grid.CauseStopped}})
 	if got := one[protocol.Exited](r, alice); got.Exit.Cause != grid.CauseStopped {
 		t.Errorf("exited %+v", got)

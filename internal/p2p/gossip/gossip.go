@@ -87,8 +87,9 @@ type Topic struct {
 // ends with Close, or when ctx does.
 func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	g := &Topic{
-		cfg: cfg, streams: make(map[peer.ID]bool), replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
-		rates: newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
+		cfg: cfg, streams: make(map[peer.ID]bool),
+		replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
+		rates:   newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
 	}
 	names := []string{protocol.Topic(cfg.Domain), protocol.BehalfTopic(cfg.Domain)}
 	options := g.options(names)

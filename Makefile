@@ -65,8 +65,12 @@ test:
 # test, of loops that take turns in virtual time.
 UNRACED := archtest|crosscheck|eval|figures|mutants|play|scenario|vectors
 
+# Tests that take long in a single goroutine, or in programs that are not raced.
+UNRACED_TESTS := TestConformance|TestAHistorysFileIsBounded|TestAJobMovesBetweenEngines|TestAMovedJobIsTheSame|TestAStateThatChangesALittleMovesALittle|TestASupervisorWithoutDescriptors|TestGuestIsDeterministic
+
 race:
-	@go test -race -short -timeout 20m $$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
+	@go test -race -short -timeout 20m -skip '^($(UNRACED_TESTS))$$' \
+		$$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
 
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
 chaos:
@@ -102,14 +106,14 @@ fuzz:
 	@tools/fuzz.sh $(FUZZTIME)
 
 fuzz-smoke:
-	@tools/fuzz.sh 4s
+	@tools/fuzz.sh 2s
 
-# The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
+# The meshes of ./e2e keep real time and mostly wait, so that four are up at a time. What only
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
 # samples with the tag.
 e2e: WITHOUT = quickstart # which its own tests run
 e2e: examples
-	@go test -tags=e2e -count=1 -parallel 3 -timeout 40m ./e2e
+	@go test -tags=e2e -count=1 -parallel 4 -timeout 40m ./e2e
 	@go test -tags=e2e -count=1 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
 	@go test -tags=e2e -count=1 ./pkg/workload
 

@@ -31,8 +31,8 @@ func (l lost) source(s *site) audit.Source {
 }
 
 const (
-	joinLimit = time.Minute     // for standbys to be found
-	endLimit  = 5 * time.Second // for what a dead agent ran to end
+	joinLimit = time.Minute // for standbys to be found
+	endLimit  = time.Minute // for what a dead agent ran to end, on a machine that is overloaded
 	keyName   = "identity.key"
 )
 
@@ -116,7 +116,7 @@ func (s *story) loseDisk(ctx context.Context, c *site) error {
 			return len(processesBelow(c.Config.StateDir)) == 0, nil
 		})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %v", err, processesBelow(c.Config.StateDir))
 	}
 	aside := s.mesh.place.File(fmt.Sprintf("%s.lost%d", c.Name, len(c.lost)))
 	key, err := os.ReadFile(filepath.Join(c.Config.StateDir, keyName))

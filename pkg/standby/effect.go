@@ -59,8 +59,9 @@ type Discard struct {
 	Why  string // for the journal and for people
 }
 
-// Release carries out what the machine wanted: timers immediately, all else after rule 2 and,
-// for answers, rule 6 hold. Persists are not among it. What leaves the site bears the term.
+// Release carries out what the machine wanted: timers immediately, and announcements if nothing
+// waits before them; all else after rule 2 and, for answers, rule 6 hold. Persists are not among
+// it. What leaves the site bears the term.
 type Release struct {
 	Term    uint64
 	Effects []step.Effect

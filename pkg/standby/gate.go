@@ -22,6 +22,11 @@ import (
 //
 // An entry that is proposed after the Step and committed confirms as well: then a majority has
 // taken it in this term.
+//
+// Announcements go ahead of the facts of their own Step, and of nothing else: they only ask. If
+// the facts are lost with the lead, nobody awards what was offered, and as a job's name depends
+// on the term no other job ever has it (ADR 0075). So sites make their offers while the group
+// agrees that there is a job.
 type gate struct {
 	queue []held
 	open  []step.Fact // of the next entry
@@ -48,18 +53,11 @@ func (g *Group) onStepped(in Stepped) {
 	if in.Term == 0 || in.Term != g.lead.acting {
 		return // the machine was thrown away
 	}
-	var now, later []step.Effect
-	for _, e := range in.Effects {
-		switch e := e.(type) {
-		case step.Persist:
-			g.gate.open = append(g.gate.open, e.Fact)
-			g.stir()
-			g.gate.size += sizeOf([]step.Fact{e.Fact})
-		case step.SetTimer, step.StopTimer:
-			now = append(now, e) // they matter to the machine alone
-		default:
-			later = append(later, e)
-		}
+	facts, now, later := part(in.Effects, g.gate.isEmpty())
+	if len(facts) > 0 {
+		g.gate.open = append(g.gate.open, facts...)
+		g.gate.size += sizeOf(facts)
+		g.stir()
 	}
 	if len(now) > 0 {
 		g.emit(Release{Term: in.Term, Effects: now})
@@ -70,6 +68,51 @@ func (g *Group) onStepped(in Stepped) {
 	g.propose()
 	g.ask()
 	g.release()
+}
+
+// isEmpty reports whether nothing waits.
+func (q *gate) isEmpty() bool {
+	return len(q.queue) == 0 && len(q.open) == 0 && q.proposed == q.committed
+}
+
+// part divides what a Step wants: facts, what is done now, and what waits for its time. With ahead
+// announcements do not wait, unless they would overtake what another site, or another machine of
+// this one, is told.
+func part(effects []step.Effect, ahead bool) (facts []step.Fact, now, later []step.Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case step.Persist:
+			facts = append(facts, e.Fact)
+			continue
+		case step.SetTimer, step.StopTimer: // they matter to the machine alone
+			now = append(now, e)
+			continue
+		case step.Report, step.Reply, step.Hold:
+		default:
+			if ahead = ahead && onlyAsks(e); ahead {
+				now = append(now, e)
+				continue
+			}
+		}
+		later = append(later, e)
+	}
+	return facts, now, later
+}
+
+// onlyAsks reports whether an effect asks sites for offers.
+func onlyAsks(e step.Effect) bool {
+	var message protocol.Message
+	switch e := e.(type) {
+	case step.Send:
+		message = e.Message
+	case step.Broadcast:
+		message = e.Message
+	}
+	switch message.(type) {
+	case protocol.Announce, protocol.Reannounce:
+		return true
+	}
+	return false
 }
 
 // hold says what effects wait for.

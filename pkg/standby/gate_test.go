@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,58 @@ func TestOnlyALaterQuestionConfirms(t *testing.T) {
 	if !s.gate.passes(s.gate.queue[0], safeguards{}) {
 		t.Error("the question that was asked after the Step does not confirm")
 	}
+}
+
+// ADR 0075: sites may make offers for a job that the group does not know yet. What only asks
+// overtakes the facts of its own Step, and neither what other Steps want nor what others are told.
+func TestAnnouncementsGoAhead(t *testing.T) {
+	first := step.Send{To: "a", Message: protocol.Announce{Job: "a"}}
+	second := step.Broadcast{Message: protocol.Reannounce{Job: "b"}}
+	for _, c := range []struct {
+		name       string
+		now, later []step.Effect
+	}{
+		{
+			"a new job", []step.Effect{first, second},
+			[]step.Effect{step.Reply{Job: "a"}, report("a")},
+		},
+		{"its data", []step.Effect{first}, []step.Effect{step.Hold{Job: "a"}}},
+		{"a clear before it", nil, []step.Effect{
+			step.Send{To: "a", Message: protocol.Clear{Job: "a"}}, first,
+		}},
+		{"a border that is to know", nil, []step.Effect{step.TellBorder{}, first}},
+		{"no announcement", nil, []step.Effect{
+			step.Send{To: "a", Message: protocol.Award{}},
+			step.Broadcast{Message: protocol.Clear{}},
+		}},
+	} {
+		s := newSolo(t)
+		s.stuck, s.seen = true, nil
+		wanted := append([]step.Effect{fact("a")}, append(c.later, c.now...)...)
+		again := append([]step.Effect{fact("b")}, c.now...)
+		s.give(Stepped{Term: s.Acting(), Effects: wanted})
+		s.give(Stepped{Term: s.Acting(), Effects: again})
+		if diff := cmp.Diff(c.now, s.left()); diff != "" {
+			t.Errorf("%s, before the disk has the facts (-want +got):\n%s", c.name, diff)
+		}
+		for range 2 {
+			s.give(Saved{Number: s.saves})
+		}
+		all := slices.Concat(c.now, c.later, c.now)
+		if diff := cmp.Diff(all, s.left()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// left lists all that was let go.
+func (s *solo) left() (effects []step.Effect) {
+	for _, e := range s.seen {
+		if r, is := e.(Release); is {
+			effects = append(effects, r.Effects...)
+		}
+	}
+	return effects
 }
 
 // The facts of a Step may be more than those that wait. The machine keeps the lead: what raft

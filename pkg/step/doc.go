@@ -9,7 +9,7 @@
 //     facts by Restore.
 //  4. Effects are carried out in order. All Persist effects of one Step are
 //     durable before any later Send, Broadcast, Stage, StartAttempt or Reply
-//     takes effect.
+//     takes effect; only an Announce or a Reannounce may go before them.
 //  5. A timer set under a key replaces the one under the same key. A firing
 //     that was overtaken by a replacement or a stop is not delivered, or is
 //     ignored by the machine.

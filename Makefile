@@ -108,12 +108,12 @@ fuzz:
 fuzz-smoke:
 	@tools/fuzz.sh 2s
 
-# The meshes of ./e2e keep real time and mostly wait, so that four are up at a time. What only
+# The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
 # samples with the tag.
 e2e: WITHOUT = quickstart # which its own tests run
 e2e: examples
-	@go test -tags=e2e -count=1 -parallel 4 -timeout 40m ./e2e
+	@go test -tags=e2e -count=1 -parallel 3 -timeout 40m ./e2e
 	@go test -tags=e2e -count=1 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
 	@go test -tags=e2e -count=1 ./pkg/workload
 

@@ -65,7 +65,6 @@ func TestCommandsNotAllowed(t *testing.T) {
 // A command of the shell that saves its state goes on elsewhere when its agent is killed, under
 // bubblewrap.
 func TestAKilledCommandGoesOn(t *testing.T) {
-	t.Parallel()
 	needBubblewrap(t)
 	m := newMesh(t, submitOnly, withCommands, withCommands)
 	const script = `

@@ -108,12 +108,17 @@ func loseDisk(ctx context.Context, s *scene) error {
 }
 
 func (s *story) loseDisk(ctx context.Context, c *site) error {
+	var started []string // one that is told its work as its agent dies may yet write to the disk
+	if c.Running() {
+		started = childrenOf(c.Process.Pid)
+	}
 	if err := s.kill(c); err != nil {
 		return err
 	}
 	err := localmesh.Await(ctx, endLimit, "what "+c.Name+" ran to end",
 		func(context.Context) (bool, error) {
-			return len(processesBelow(c.Config.StateDir)) == 0, nil
+			ended := !slices.ContainsFunc(started, isLiving)
+			return ended && len(processesBelow(c.Config.StateDir)) == 0, nil
 		})
 	if err != nil {
 		return fmt.Errorf("%w: %v", err, processesBelow(c.Config.StateDir))

@@ -203,7 +203,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 
 		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: want a text",
 		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off, every 5m or " +
-			"transparent, have \"on\"; write auto, off, every 5m or transparent",
+			"transparent, have \"on\"; leave it out for auto",
 		"wasm: w\ncheckpoint: every 10ms": "job.yaml:2: checkpoint: want an interval of 1s " +
 			"to 24h0m0s, have 10ms",
 

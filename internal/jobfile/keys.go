@@ -321,7 +321,7 @@ func (p *parser) unattended(node *yaml.Node) {
 	}
 	u, err := grid.ParseUnattended(text)
 	if err != nil || text == "" {
-		p.fail(node.Line, "unattended", "write freeze, finish or stop",
+		p.fail(node.Line, "unattended", "leave it out for freeze",
 			"want freeze, finish or stop, have %q", text)
 	}
 	p.file.Spec.Unattended = u

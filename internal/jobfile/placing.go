@@ -87,7 +87,7 @@ func (p *parser) saving(node *yaml.Node) grid.Saving {
 	s, err := grid.ParseSaving(text)
 	if err != nil {
 		problem := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": "+field+": ")
-		p.fail(node.Line, field, "write auto, off, every 5m or transparent", "%s", problem)
+		p.fail(node.Line, field, "leave it out for auto", "%s", problem)
 	}
 	return s
 }

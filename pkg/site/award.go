@@ -230,7 +230,7 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, work awarded, q qu
 	}
 	// Attempts that others queue, too, need not outlive a restart.
 	if (c.AwaitsData || c.Holds) && !a.asks {
-		a.place = m.newPromisedFact(c, msg.Spec.Module, a.startBy)
+		a.place = m.newPromisedFact(a, c)
 	}
 	m.roster.add(a)
 	m.raiseToken(id.Task, id.Token)

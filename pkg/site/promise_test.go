@@ -228,6 +228,23 @@ func TestAFixedStartOutlivesARestart(t *testing.T) {
 	one[protocol.Exited](r, alice)
 }
 
+// What was promised a start is stopped soon after its lease, if it says so, after a restart, too.
+func TestAnUnwantedPromiseOutlivesARestart(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.GiveUp = 20 * time.Second })
+	id := r.promised(job1, alice, at(30*time.Second), func(s *grid.Spec) {
+		s.Unattended = grid.UnattendedStop
+	})
+	r = r.restart(2)
+	r.step(step.Staged{Attempt: id})
+	started := r.starts(id, time.Minute) // under leases of an hour
+	r.step(step.AttemptStarted{Attempt: id})
+	r.advance(time.Hour)
+	r.step(step.AttemptFrozen{Attempt: id})
+	if got := only[step.StopAttempt](r.advance(20 * time.Second)); len(got) != 1 {
+		t.Errorf("started after %s, it is not stopped: %v", started, got)
+	}
+}
+
 func TestAFixedStartThatPassedIsGivenBack(t *testing.T) {
 	r := newRig(t)
 	r.promised(job1, alice, at(30*time.Second))

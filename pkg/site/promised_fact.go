@@ -28,18 +28,17 @@ type promisedFact struct {
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
+	Unwanted      bool           `json:"unwanted,omitempty"`
 	anchor
 }
 
-func (m *Machine) newPromisedFact(
-	c plan.Commitment, module grid.Input, startBy time.Time,
-) *promisedFact {
+func (m *Machine) newPromisedFact(a *attempt, c plan.Commitment) *promisedFact {
 	f := &promisedFact{
 		StartMS: step.MS(c.Start), EndMS: step.MS(c.End), Give: c.Give, Class: c.Class,
 		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
 		LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
-		Overrun: c.Overrun, Holds: c.Holds, Module: module, StartByMS: step.MS(startBy),
-		anchor: m.clocks.anchor(),
+		Overrun: c.Overrun, Holds: c.Holds, Module: a.module, StartByMS: step.MS(a.startBy),
+		Unwanted: a.unwanted, anchor: m.clocks.anchor(),
 	}
 	if c.Within != (grid.AttemptID{}) {
 		f.Within = c.Within.String()
@@ -126,7 +125,7 @@ func (m *Machine) keptPromises() []plan.Commitment {
 // died.
 func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
 	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start)-startGuard, m.now
-	a.startBy = step.FromMS(a.place.StartByMS)
+	a.startBy, a.unwanted = step.FromMS(a.place.StartByMS), a.place.Unwanted
 	if a.reserves() {
 		a.phase = phaseReady
 	}

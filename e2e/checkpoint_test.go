@@ -18,6 +18,7 @@ import (
 // A job whose agent is killed goes on elsewhere from its last checkpoint, and its result is that
 // of a run that nothing happened to.
 func TestAKilledJobGoesOn(t *testing.T) {
+	t.Parallel()
 	const steps = 2500 // of some milliseconds
 	m := newMesh(t, submitOnly, twoCores, twoCores)
 	id := m.begin(t, []string{"--checkpoint", "every 1s"}, fmt.Sprintf("chain=%d", steps))

@@ -109,6 +109,7 @@ func startRealms(ctx context.Context, t *testing.T) []realm {
 // Three domains, one of them behind a NAT, are linked by the commands of their administrators, find
 // each other again after one was killed, and forget a link that one side ends.
 func TestDomainsAreLinked(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	realms := startRealms(ctx, t)

@@ -21,6 +21,7 @@ const longLease = 30 * time.Second
 // TCP as over QUIC, where nothing refuses a connection: the task runs elsewhere long before
 // its lease's end.
 func TestFailoverByCertificate(t *testing.T) {
+	t.Parallel()
 	for name, quic := range map[string]bool{"tcp": false, "quic": true} {
 		t.Run(name, func(t *testing.T) {
 			m := prepareMeshWith(t, func(s *site) { s.quic, s.lease = quic, longLease },

@@ -16,6 +16,7 @@ const endlessWork = "chain=100000000"
 // A user moves a running job: it goes on elsewhere from a state that is new, and no site is blamed.
 // One that saves nothing stays, unless it may begin anew. An owner may let it leave, too.
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores, twoCores)
 	id := m.begin(t, []string{"--checkpoint", "every 10m"}, endlessWork)
 	first := m.holder(t, id)

@@ -321,6 +321,7 @@ func (s *site) runs(t *testing.T, id grid.JobID) bool {
 // The owner is away while its jobs run and end, and comes back: with its state, or on a new disk
 // with its key alone. Each job is done once, and its result is there.
 func TestTheOwnerIsAway(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]bool{"back": false, "on a new disk": true} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t)

@@ -134,6 +134,29 @@ func TestAJobWaitsForANeighbourBeside(t *testing.T) {
 	}
 }
 
+// A job that no member can ever run is not refused because a neighbour is slow to answer; only
+// after it was silent again and again.
+func TestAJobWaitsForANeighbourThatIsSilent(t *testing.T) {
+	b := neighboured(t, false)
+	id := b.submit(testJob(1))
+	refuse := func() {
+		for _, site := range []grid.SiteID{"a", "b", self} {
+			b.refusal(id, site, true)
+		}
+	}
+	refuse()
+	if !asks(b.last, campus) {
+		t.Fatal("the neighbour is not asked")
+	}
+	b.pass(b.m.asked(id).spec.TTL)
+	b.wantPhase(id, 0, grid.PhaseWaiting)
+	b.m.peers.all[campus].silences = maxSilences
+	b.pass(b.m.cfg.BackoffMax)
+	refuse()
+	b.pass(b.m.asked(id).spec.TTL)
+	b.wantPhase(id, 0, grid.PhaseRefused)
+}
+
 // A user who wants no waiting gets none for a neighbour that is asked after the members.
 func TestNoWaitingForANeighbourAfterTheMembers(t *testing.T) {
 	b := neighboured(t, false)

@@ -7,11 +7,15 @@ import (
 )
 
 // mayHelp reports whether a neighbour that is there, or was within the last minute, offers to run
-// tasks of a job, or may do so later.
+// tasks of a job, or may do so later. So may one that has said nothing of the job yet, unless it
+// was silent several times in a row.
 func (p *peers) mayHelp(j *job) bool {
 	return slices.ContainsFunc(p.near, func(id grid.SiteID) bool {
-		answer, known := j.answers[id]
-		return known && !answer.neverFits() && p.missed(id)
+		if answer, known := j.answers[id]; known {
+			return !answer.neverFits() && p.missed(id)
+		}
+		other := p.all[id]
+		return !j.traits.home && !j.ordered.Foreign() && other.connected && other.silences < maxSilences
 	})
 }
 

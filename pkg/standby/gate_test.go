@@ -105,7 +105,8 @@ func TestAnnouncementsGoAhead(t *testing.T) {
 		now, later []step.Effect
 	}{
 		{
-			"a new job", []step.Effect{first, second},
+			"a new job",
+			[]step.Effect{first, second},
 			[]step.Effect{step.Reply{Job: "a"}, report("a")},
 		},
 		{"its data", []step.Effect{first}, []step.Effect{step.Hold{Job: "a"}}},

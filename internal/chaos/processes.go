@@ -16,10 +16,7 @@ func processesBelow(dir string) []string {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
 		cwd, err := os.Readlink(link)
-		if err != nil {
-			continue
-		}
-		if !strings.HasPrefix(cwd, dir+"/") {
+		if err != nil || !strings.HasPrefix(cwd, dir+"/") {
 			continue
 		}
 		if isLiving(filepath.Dir(link)) {

@@ -87,7 +87,7 @@ func part(effects []step.Effect, ahead bool) (facts []step.Fact, now, later []st
 		case step.SetTimer, step.StopTimer: // they matter to the machine alone
 			now = append(now, e)
 			continue
-		case step.Report, step.Reply, step.Hold:
+		case step.Report, step.Reply, step.Hold: // an announcement may overtake them
 		default:
 			if ahead = ahead && onlyAsks(e); ahead {
 				now = append(now, e)

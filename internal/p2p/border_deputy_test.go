@@ -156,6 +156,35 @@ func deputyOf(t *testing.T, holder *capital) *capital {
 	return s.capital(t, reg, links, nil)
 }
 
+// A change of deputies is told while messages cross: the link is down at no time, whichever side
+// has opened the stream and says the news.
+func TestNewsOfDeputiesKeepTheLinkUp(t *testing.T) {
+	north, south := linked(t)
+	deputies := []grid.SiteID{identity(t).Site(), identity(t).Site()}
+	for round := range 4 {
+		for _, c := range []struct{ by, to *capital }{{north, south}, {south, north}} {
+			c.by.Deputies(deputies[:round%2+1])
+			eventually(t, "the other domain has heard", func() bool {
+				link, _ := c.to.links.Get(c.by.links.Key())
+				return len(link.Side.Gateways) == round%2+2
+			})
+		}
+	}
+	for _, c := range []struct{ from, to *capital }{{north, south}, {south, north}} {
+		eventually(t, "a message crosses", func() bool {
+			if err := c.from.SendBorder(c.to.site(t), fence()); err != nil {
+				t.Error(err)
+			}
+			return len(c.to.said()) > 0
+		})
+		c.to.mu.Lock()
+		if c.to.gone > 0 {
+			t.Errorf("the link of %s was down %d times", c.to.cfg.Domain, c.to.gone)
+		}
+		c.to.mu.Unlock()
+	}
+}
+
 // A deputy takes a link up when the site with the key is gone, no earlier, and gives way to it
 // when it is back.
 func TestADeputyTakesALinkUp(t *testing.T) {

@@ -37,6 +37,7 @@ type door struct {
 
 	queue  chan []byte // frames to send
 	queued atomic.Int64
+	anew   chan struct{} // holds one while the own card has changed since it was shown
 	end    context.CancelFunc
 
 	order sync.Mutex // held while the handlers are told
@@ -44,6 +45,7 @@ type door struct {
 	mu      sync.Mutex
 	closed  bool
 	current *session
+	leaving *session    // another one is to take its place; nil: none
 	calling grid.SiteID // the gateway to which a stream is being opened; empty: none
 	why     error       // it is not connected; nil before the first attempt
 }
@@ -54,6 +56,9 @@ func (d *door) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s := d.open(); s != nil {
 			select {
+			case <-d.anew:
+				d.renew(ctx, s)
+				continue
 			case <-s.ended:
 			case <-ctx.Done():
 				return
@@ -144,6 +149,11 @@ func (d *door) dial(ctx context.Context, gateway member.Gateway) error {
 		return busy
 	}
 	defer d.begun()
+	return d.enter(ctx, stream)
+}
+
+// enter shows the own card on a new stream, and takes it into use.
+func (d *door) enter(ctx context.Context, stream network.Stream) error {
 	edition := d.g.currentEdition()
 	deputy, err := d.g.call(stream, d.key)
 	if err != nil {
@@ -158,6 +168,43 @@ func (d *door) dial(ctx context.Context, gateway member.Gateway) error {
 	}
 	d.g.cfg.Go(func() { d.carry(ctx, s) })
 	return nil
+}
+
+// renew shows the own card anew, on a stream that takes the place of the one in use: so the link
+// is not down in between. The other side has heard the card, too, if it keeps the old stream.
+func (d *door) renew(ctx context.Context, old *session) {
+	d.replacing(old)
+	defer func() {
+		d.replacing(nil)
+		select {
+		case <-old.ended:
+			d.leave(old) // nothing has taken its place
+		default:
+		}
+	}()
+	stream, err := d.g.reach(ctx, member.Gateway{Site: old.site})
+	if err == nil {
+		err = d.enter(ctx, stream)
+	}
+	if err != nil && !errors.Is(err, busy) {
+		_ = old.stream.Reset() // it is dialled anew
+	}
+}
+
+// replacing says which stream's end is no end of the link yet: the other side may take the new
+// stream into use, and end the old one, before this side does.
+func (d *door) replacing(s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leaving = s
+}
+
+// changed says that the own card is another one than before.
+func (d *door) changed() {
+	select {
+	case d.anew <- struct{}{}:
+	default:
+	}
 }
 
 // begin notes that a gateway is being called. It reports false when there is a stream by now.
@@ -320,9 +367,9 @@ func (d *door) leave(s *session) {
 	d.order.Lock()
 	defer d.order.Unlock()
 	d.mu.Lock()
-	if d.current != s {
+	if d.current != s || d.leaving == s {
 		d.mu.Unlock()
-		return // another one is in use
+		return // another one is in use, or about to be
 	}
 	d.current, d.why = nil, errLost
 	d.mu.Unlock()

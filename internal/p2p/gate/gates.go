@@ -152,6 +152,7 @@ func (g *Gates) add(key grid.DomainKey, link member.Link) {
 	d := &door{
 		g: g, key: key, site: site, name: link.Name,
 		queue: make(chan []byte, g.cfg.QueueMessages),
+		anew:  make(chan struct{}, 1),
 	}
 	g.doors[key] = d
 	d.end = g.cfg.Live(d.run)
@@ -204,8 +205,8 @@ func reached(site grid.SiteID, addrs []string) member.Gateway {
 }
 
 // Deputies says who may stand in for this site, which has the domain's key, and where each is
-// reached. Linked domains hear of a change immediately: the streams to them are opened anew, with
-// new cards. Who is not named any more is not let in there from then on.
+// reached. Linked domains hear of a change immediately: new streams, with new cards, take the place
+// of those in use. Who is not named any more is not let in there from then on.
 func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) {
 	deputies := make([]member.Gateway, 0, len(sites))
 	for _, site := range sites {
@@ -224,9 +225,7 @@ func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) 
 		return
 	}
 	for _, d := range doors {
-		if s := d.open(); s != nil {
-			_ = s.stream.Reset()
-		}
+		d.changed()
 	}
 }
 

@@ -22,7 +22,7 @@ type session struct {
 	deputy bool        // the other end speaks under a mandate
 	began  time.Time
 	// edition is of the deputies that the own card names. When there are others by the time that
-	// the stream is in use, it is opened anew.
+	// the stream is in use, the card is shown anew.
 	edition int
 	ended   chan struct{} // closed when nothing is read from it any more
 }
@@ -39,7 +39,7 @@ func (d *door) carry(ctx context.Context, s *session) {
 	stop := context.AfterFunc(ctx, func() { _ = s.stream.Reset() })
 	defer stop()
 	if s.edition != d.g.currentEdition() {
-		_ = s.stream.Reset()
+		d.changed()
 	}
 	d.g.cfg.Go(func() {
 		defer close(s.ended)

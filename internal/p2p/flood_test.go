@@ -142,14 +142,16 @@ func TestOldEnvelopesAreNotHeardAgain(t *testing.T) {
 }
 
 func TestLargeMessagesAreReadMoreSlowly(t *testing.T) {
-	g := newGuard(Config{}.withDefaults())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	read := 0
-	for g.pace(ctx, newID(1), protocol.MaxMessageBytes) {
-		read += protocol.MaxMessageBytes
-	}
-	if read == 0 || read > byteBurst+byteRate {
-		t.Errorf("%d bytes are read in a row, want about %d", read, byteBurst)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(Config{}.withDefaults())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		read := 0
+		for g.pace(ctx, newID(1), protocol.MaxMessageBytes) {
+			read += protocol.MaxMessageBytes
+		}
+		if read == 0 || read > byteBurst+byteRate {
+			t.Errorf("%d bytes are read in a row, want about %d", read, byteBurst)
+		}
+	})
 }

@@ -217,6 +217,11 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 				return row.Connected && row.Gateway == hurt.sites[0].id
 			})
 			eventually(t, 3*patience, "all are done", func() bool { return user.allDone(t, third) })
+			eventually(t, patience, "both domains count the same, whoever was the gateway", func() bool {
+				ours, theirs := hurt.linkOf(t), well.linkOf(t)
+				return ours.Given == theirs.Taken && ours.Taken == theirs.Given &&
+					ours.Given+ours.Taken > 0
+			})
 			for _, m := range []*mesh{home, next} {
 				m.audit(t)
 				m.replay(t)

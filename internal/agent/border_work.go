@@ -22,6 +22,8 @@ func (g *gateway) perform(e step.Effect) {
 			a.log.Debug("a message could not be sent to a linked domain",
 				"domain", string(e.Domain), "type", fmt.Sprintf("%T", e.Message), "error", err)
 		}
+	case step.Send:
+		a.send(e.To, e.Message)
 	case step.SendAs:
 		a.sendAs(e.As, e.To, e.Message)
 	case step.Order:

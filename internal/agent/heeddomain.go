@@ -103,6 +103,13 @@ func (h *heeding) controller() (now step.Controller, members []grid.SiteID, term
 	return h.post.now, members, h.register.Term(domain)
 }
 
+// mayBeGateway reports whether a site is, or may stand in for, the gateway of the domain, as far as
+// its group knows: both are members of it.
+func (h *heeding) mayBeGateway(site grid.SiteID) bool {
+	_, members, _ := h.controller()
+	return slices.Contains(members, site)
+}
+
 // ofDomain is the newest certificate of the domain's group, nil if none is known.
 func (h *heeding) ofDomain() []byte {
 	h.mu.Lock()
@@ -129,15 +136,26 @@ func (a *Agent) aboutController(from grid.SiteID, m protocol.Message) bool {
 	switch said.(type) {
 	case protocol.Bookings:
 		err = a.tellController(step.MessageReceived{From: from, Message: said})
-	case protocol.Booked, protocol.Remap:
+	case protocol.Favours:
+		if !a.heeding.mayBeGateway(from) {
+			a.reports.count("favours_refused")
+			return true
+		}
+		err = a.tellController(step.MessageReceived{From: from, Message: said})
+	case protocol.Booked, protocol.Remap, protocol.FavoursNoted:
 		if !a.heeding.controls(from) {
 			a.reports.count("heed_no_controller")
 			return true
 		}
-		if _, isRemap := said.(protocol.Remap); isRemap {
+		in := step.MessageReceived{From: from, Message: said}
+		switch said.(type) {
+		case protocol.Remap:
 			return false // for the broker that it is for
+		case protocol.FavoursNoted:
+			err = a.border.offer(in)
+		default:
+			err = a.site.offer(in)
 		}
-		err = a.site.offer(step.MessageReceived{From: from, Message: said})
 	default:
 		return false
 	}

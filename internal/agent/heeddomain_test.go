@@ -138,6 +138,34 @@ func TestWhatIsForTheController(t *testing.T) {
 	}
 }
 
+// Favours count from members of the domain's group alone, who may stand in for the gateway, and what
+// is noted of them from the controller alone.
+func TestFavoursComeFromGateways(t *testing.T) {
+	c := newRealm(t)
+	c.border = &gateway{a: c.Agent}
+	c.received("a", acts("a", 5, c.members(2, "a", "b", "c")))
+	c.told()
+	c.received("x", protocol.Favours{Term: 5})
+	if c.count("favours_refused") != 1 || c.count("not_acting") != 0 {
+		t.Errorf("of a stranger: counted %v", c.reports.counters())
+	}
+	c.received("b", protocol.Favours{Term: 5})
+	if c.count("favours_refused") != 1 || c.count("not_acting") != 1 {
+		t.Errorf("of a member of the group: counted %v", c.reports.counters())
+	}
+	c.received("b", protocol.FavoursNoted{Term: 5})
+	if c.count("heed_no_controller") != 1 || c.count("border_unheard") != 0 {
+		t.Errorf("noted by a member: counted %v", c.reports.counters())
+	}
+	c.received("a", protocol.FavoursNoted{Term: 5})
+	if c.count("border_unheard") != 1 {
+		t.Errorf("noted by the controller: counted %v", c.reports.counters())
+	}
+	if got := c.told(); len(got) != 0 {
+		t.Errorf("the site is told %v", got)
+	}
+}
+
 // A controller that is gone counts as one until another one had the time to act.
 func TestAControllerThatIsGone(t *testing.T) {
 	c := newRealm(t)

@@ -21,7 +21,8 @@
 //	events.go       every event that a Report can carry
 //	machine.go      the state, and the one list of inputs, messages and timers
 //	table.go        orders under way, in their order
-//	link.go         links, their terms, who is there, favours
+//	link.go         links, their terms, who is there
+//	favours.go      who owes what, over all gateways of the domain
 //	outer_ask.go    taking: what a neighbour offers
 //	outer_order.go  ... tasks ordered of it, until it has taken them
 //	outer_end.go    ... leases lent on, ends, receipts

@@ -144,7 +144,7 @@ func (m *Machine) restore(f step.Fact) error {
 		if err := json.Unmarshal(f.Value, &v); err != nil {
 			return err
 		}
-		m.near.favours[grid.SiteID(f.Key)] = v
+		m.favours.own[grid.SiteID(f.Key)] = v
 		return grid.SiteID(f.Key).Validate()
 	default:
 		return fmt.Errorf("%w: this version does not know the fact", grid.ErrInvalid)

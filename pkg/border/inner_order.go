@@ -128,7 +128,7 @@ func (m *Machine) advance(g *guest) {
 func (m *Machine) submit(g *guest) {
 	spec := g.spec
 	spec.Name = m.nameFor(g.domain, spec.Name)
-	spec.Priority = max(-1-m.near.rank(g.domain), -grid.MaxPriority)
+	spec.Priority = max(-1-m.rank(g.domain), -grid.MaxPriority)
 	// When this gateway is lost, the neighbour places it again, and nobody here knows of it.
 	spec.Unattended = grid.UnattendedStop
 	g.command = m.number()

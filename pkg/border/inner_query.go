@@ -90,11 +90,6 @@ func (m *Machine) isCrowded(domain grid.SiteID) bool {
 	return len(m.probes) >= most
 }
 
-// owes reports whether a neighbour has used more here, beyond its credit, than it has given back.
-func (m *Machine) owes(domain grid.SiteID) bool {
-	return m.near.favours[domain].debt() > m.cfg.Credit
-}
-
 // admits judges by the terms of the link, and by the way a request has come, whether it may be
 // served here; never: no other time would help. ref names the request that is judged.
 func (m *Machine) admits(
@@ -160,9 +155,9 @@ func (m *Machine) giveLeft(l *link) int64 {
 // isKeptWaiting reports whether a neighbour that owes too much is refused because another one, that
 // owes less, has found no capacity here a moment ago.
 func (m *Machine) isKeptWaiting(domain grid.SiteID) bool {
-	debt := m.near.favours[domain].debt()
+	debt := m.favours.of(domain).debt()
 	return m.owes(domain) && slices.ContainsFunc(m.near.sorted(), func(l *link) bool {
-		return m.near.favours[l.terms.Domain].debt() < debt && !l.unserved.IsZero() &&
+		return m.favours.of(l.terms.Domain).debt() < debt && !l.unserved.IsZero() &&
 			m.now.Sub(l.unserved) < m.cfg.Patience
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // maxLinks bounds the links, and the neighbours whose favours are remembered.
-const maxLinks = 256
+const maxLinks = protocol.MaxAccounts
 
 // link is a neighbouring domain that an administrator has agreed with.
 type link struct {
@@ -25,28 +25,17 @@ type link struct {
 	renewAt    time.Time     // when leases of its orders are asked for; zero: none is
 }
 
-// favour counts what was given to a neighbour and taken from it, in thousandths of a core-second.
-type favour struct {
-	Given int64 `json:"given"`
-	Taken int64 `json:"taken"`
-}
-
-// debt counts what the neighbour has used here beyond what it has given back, core-seconds.
-func (f favour) debt() float64 { return float64(f.Given-f.Taken) / 1000 }
-
-// neighbours holds the links of the domain, what its members can do, and what is owed.
+// neighbours holds the links of the domain, and what its members can do.
 type neighbours struct {
-	links   map[grid.SiteID]*link
-	favours map[grid.SiteID]favour
-	cores   map[grid.SiteID]int64 // of each member that is there, and of this site; thousandths
+	links map[grid.SiteID]*link
+	cores map[grid.SiteID]int64 // of each member that is there, and of this site; thousandths
 	// capacity is the sum of cores: that of the domain.
 	capacity int64
 }
 
 func newNeighbours() neighbours {
 	return neighbours{
-		links: make(map[grid.SiteID]*link), favours: make(map[grid.SiteID]favour),
-		cores: make(map[grid.SiteID]int64),
+		links: make(map[grid.SiteID]*link), cores: make(map[grid.SiteID]int64),
 	}
 }
 
@@ -67,17 +56,6 @@ func (n *neighbours) set(id grid.SiteID, cores int64) {
 
 // share is so many percent of the domain's capacity.
 func (n *neighbours) share(percent uint32) int64 { return n.capacity * int64(percent) / 100 }
-
-// rank counts the links whose domains owe less than this one does: they are served before it.
-func (n *neighbours) rank(domain grid.SiteID) (before int) {
-	own := n.favours[domain].debt()
-	for _, l := range n.sorted() {
-		if n.favours[l.terms.Domain].debt() < own {
-			before++
-		}
-	}
-	return before
-}
 
 // open returns the link over which something new may cross, or why nothing may.
 func (n *neighbours) open(domain grid.SiteID) (*link, grid.Reason) {
@@ -123,6 +101,7 @@ func (m *Machine) onLinks(in step.LinksChanged) {
 		}
 	}
 	m.forgetFavours()
+	m.tellFavours()
 }
 
 func checkLink(l step.Link) error {
@@ -159,28 +138,6 @@ func (m *Machine) estrange(domain grid.SiteID) {
 		m.dropErrand(e, "the domains are linked no more")
 	}
 	m.dropQueries(domain)
-}
-
-// forgetFavours keeps the table bounded: what strangers were owed goes first.
-func (m *Machine) forgetFavours() {
-	for _, domain := range slices.Sorted(maps.Keys(m.near.favours)) {
-		if len(m.near.favours) <= maxLinks {
-			return
-		}
-		if m.near.links[domain] == nil {
-			delete(m.near.favours, domain)
-			m.out.Persist(step.Fact{Kind: factFavour, Key: string(domain)})
-		}
-	}
-}
-
-// add enters a receipt into the account of a neighbour.
-func (m *Machine) add(domain grid.SiteID, given, taken int64) {
-	f := m.near.favours[domain]
-	f.Given, f.Taken = f.Given+given, f.Taken+taken
-	m.near.favours[domain] = f
-	m.out.Persist(step.NewFact(factFavour, string(domain), f))
-	m.forgetFavours()
 }
 
 func (m *Machine) onNeighbourSeen(in step.NeighbourSeen) {

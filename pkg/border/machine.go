@@ -12,9 +12,10 @@ import (
 
 // The machine's timers.
 const (
-	timerErrand = "errand" // a task at a neighbour needs a repetition; ID is its attempt
-	timerGuest  = "guest"  // an order here does; ID is its name, see guestName
-	timerRenew  = "renew"  // leases of a neighbour's orders are to be asked for; ID is the domain
+	timerErrand  = "errand"  // a task at a neighbour needs a repetition; ID is its attempt
+	timerGuest   = "guest"   // an order here does; ID is its name, see guestName
+	timerFavours = "favours" // the controller is to be told of them
+	timerRenew   = "renew"   // leases of a neighbour's orders are to be asked for; ID is the domain
 )
 
 // countBits is the part of a number that counts within a run; above it is the run's own number.
@@ -23,8 +24,9 @@ const countBits = 32
 // Machine is the border of a gateway. It implements step.Machine; its other methods only read.
 //
 // It takes Boot, LinksChanged, NeighbourSeen and NeighbourGone, BorderReceived, MessageReceived
-// with To set, PeerSeen, PeerGone and CapacityChanged (for the capacity of its domain), Staged and
-// Collected of what it has asked for, Replied, OrderNews, Signed, and the timers that it has set.
+// with To set, or of the controller, Controller, PeerSeen, PeerGone and CapacityChanged (for the
+// capacity of its domain), Staged and Collected of what it has asked for, Replied, OrderNews,
+// Signed, and the timers that it has set.
 // After a Boot its driver tells it of all links, neighbours and peers that are there.
 //
 // What it stages, collects and discards is kept under the attempts of the domain that ordered; its
@@ -40,6 +42,7 @@ type Machine struct {
 	out      step.Out // of the Step under way, and the facts of all
 	banned   step.Bans
 	near     neighbours
+	favours  favours
 	outer
 	inner
 }
@@ -52,8 +55,8 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	return &Machine{
-		cfg: cfg, out: step.Out{Level: cfg.Reports}, near: newNeighbours(), outer: newOuter(),
-		inner: newInner(),
+		cfg: cfg, out: step.Out{Level: cfg.Reports}, near: newNeighbours(),
+		favours: newFavours(), outer: newOuter(), inner: newInner(),
 	}, nil
 }
 
@@ -115,6 +118,8 @@ func (m *Machine) dispatch(in step.Input) {
 		m.abandon(in.Site)
 	case step.CapacityChanged:
 		m.near.set(m.cfg.Here, max(in.Capability.Total.MilliCPUs, 0))
+	case step.Controller:
+		m.onController(in)
 	case step.BansChanged:
 		m.banned.Change(in, m.cfg.Here)
 	case step.ClockStepped:
@@ -172,7 +177,8 @@ func (m *Machine) onBorder(in step.BorderReceived) {
 	}
 }
 
-// onMessage takes what a submitter of this domain says to a neighbour.
+// onMessage takes what a submitter of this domain says to a neighbour, and what the controller says
+// to this gateway.
 func (m *Machine) onMessage(in step.MessageReceived) {
 	if !m.isValid(in.From, in.Message) || m.banned.Has(in.From) {
 		return
@@ -197,6 +203,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onCancel(in.From, to, msg.Job)
 	case protocol.ExitAck:
 		m.onExitAck(in.From, to, msg)
+	case protocol.FavoursNoted:
+		m.onNoted(in.From, msg)
 	case protocol.Clear:
 		if key := (query{job: msg.Job, domain: to}); m.queries[key].submitter == in.From {
 			delete(m.queries, key)
@@ -216,6 +224,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		if g := m.guest(key.ID); g != nil {
 			m.wakeGuest(g)
 		}
+	case timerFavours:
+		m.tellFavours()
 	case timerRenew:
 		m.onRenewTimer(grid.SiteID(key.ID))
 	default:

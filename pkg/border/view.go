@@ -37,7 +37,7 @@ type OrderState struct {
 func (m *Machine) Links() []LinkState {
 	var all []LinkState
 	for _, l := range m.near.sorted() {
-		f := m.near.favours[l.terms.Domain]
+		f := m.favours.of(l.terms.Domain)
 		all = append(all, LinkState{
 			Link: l.terms, Connected: l.connected, Since: l.since,
 			Given: float64(f.Given) / 1000, Taken: float64(f.Taken) / 1000,

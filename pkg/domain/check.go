@@ -10,7 +10,10 @@ func (m *Machine) Check() error {
 	if len(m.sites) > m.cfg.MaxSites {
 		return fmt.Errorf("%d sites, the limit is %d", len(m.sites), m.cfg.MaxSites)
 	}
-	rows := 0
+	if len(m.accounts) > maxGateways {
+		return fmt.Errorf("%d gateways, the limit is %d", len(m.accounts), maxGateways)
+	}
+	rows := len(m.accounts)
 	for _, s := range m.sites.all() {
 		if err := m.checkSite(s); err != nil {
 			return fmt.Errorf("site %s: %w", s.id, err)

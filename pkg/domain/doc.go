@@ -15,11 +15,12 @@
 //	bookings.go  what sites have promised, as they say
 //	judge.go     what leaves failed sites, and where to: VRM, sections 4.1 to 4.6
 //	tell.go      submitters are told, and answer
+//	favours.go   what the domain has given to linked ones, over all its gateways
 //	facts.go     what survives a takeover
 //	check.go     the invariants
 //	view.go      read-only access for people
 //
-// What is bounded: sites, the bookings of each, and the slots of a judgement. A site that claims
+// What is bounded: sites, the bookings of each, gateways and the accounts of each, and the slots of a judgement. A site that claims
 // what it has not makes itself busy, or a target that refuses; submitters ask others then.
 //
 // Source: L.-O. Burchard and others, "VRM: A Failure-Aware Grid Resource Management System".

@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,10 @@ import (
 const (
 	factSite    = "site/1"    // key SiteID
 	factBooking = "booking/1" // key as bookingKey
+	factFavours = "favours/1" // key SiteID, a gateway
 )
+
+func kinds() []string { return []string{factSite, factBooking, factFavours} }
 
 // FactGroup is a kind of fact that is not the machine's: the driver of the group that keeps the
 // machine's facts has it in the same table. Restore passes it over.
@@ -41,6 +45,13 @@ type bookingFact struct {
 	Data      int64          `json:"data,omitempty"`
 }
 
+// favourFact is one account of a gateway, in thousandths of a core-second.
+type favourFact struct {
+	Domain grid.SiteID `json:"domain"`
+	Given  int64       `json:"given,omitempty"`
+	Taken  int64       `json:"taken,omitempty"`
+}
+
 // bookingKey names an attempt and the site that says that it has it.
 func bookingKey(s grid.SiteID, id grid.AttemptID) string { return id.String() + " " + string(s) }
 
@@ -56,6 +67,14 @@ func (m *Machine) saveBooking(s grid.SiteID, b *booking) {
 		Submitter: b.submitter, StartMS: m.wallMS(b.start), EndMS: m.wallMS(b.end), Need: b.need,
 		BookedMS: m.wallMS(b.booked), Scales: b.scales, Data: b.data,
 	}))
+}
+
+func (m *Machine) saveFavours(gateway grid.SiteID) {
+	facts := []favourFact{}
+	for _, a := range m.accounts[gateway] {
+		facts = append(facts, favourFact{Domain: a.Domain, Given: a.GivenCoreMS, Taken: a.TakenCoreMS})
+	}
+	m.out.Persist(step.NewFact(factFavours, string(gateway), facts))
 }
 
 // wallMS is a time of this machine on the wall clock.
@@ -75,7 +94,7 @@ func (m *Machine) Restore(encoded []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{factSite, factBooking} { // bookings come behind their sites
+	for _, kind := range kinds() { // bookings come behind their sites
 		for _, f := range facts {
 			if f.Kind != kind {
 				continue
@@ -87,7 +106,7 @@ func (m *Machine) Restore(encoded []byte) error {
 		}
 	}
 	for _, f := range facts {
-		if f.Kind != factSite && f.Kind != factBooking && f.Kind != FactGroup {
+		if f.Kind != FactGroup && !slices.Contains(kinds(), f.Kind) {
 			return fmt.Errorf("restore %s %s: %w: this version does not know the fact",
 				f.Kind, f.Key, grid.ErrInvalid)
 		}
@@ -96,10 +115,32 @@ func (m *Machine) Restore(encoded []byte) error {
 }
 
 func (m *Machine) restore(f step.Fact) error {
-	if f.Kind == factSite {
+	switch f.Kind {
+	case factSite:
 		return m.restoreSite(f)
+	case factBooking:
+		return m.restoreBooking(f)
+	default:
+		return m.restoreFavours(f)
 	}
-	return m.restoreBooking(f)
+}
+
+func (m *Machine) restoreFavours(f step.Fact) error {
+	var facts []favourFact
+	if err := json.Unmarshal(f.Value, &facts); err != nil {
+		return err
+	}
+	var all []protocol.Account
+	for _, v := range facts {
+		all = append(all, protocol.Account{
+			Domain: v.Domain, GivenCoreMS: v.Given, TakenCoreMS: v.Taken,
+		})
+	}
+	m.accounts[grid.SiteID(f.Key)] = all
+	if err := grid.SiteID(f.Key).Validate(); err != nil {
+		return err
+	}
+	return protocol.Favours{Term: 1, Accounts: all}.Validate()
 }
 
 func (m *Machine) restoreSite(f step.Fact) error {

@@ -32,6 +32,7 @@ type Machine struct {
 	out     step.Out // of the Step under way, and the facts of all
 	banned  step.Bans
 	sites   sites
+	accounts
 	judging time.Time     // when the timer fires; zero: it is not set
 	before  time.Duration // the remapping interval of the last judgement
 }
@@ -43,7 +44,7 @@ func New(cfg Config) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Machine{cfg: cfg, out: step.Out{Level: cfg.Reports}, sites: make(sites)}, nil
+	return &Machine{cfg: cfg, out: step.Out{Level: cfg.Reports}, sites: make(sites), accounts: make(accounts)}, nil
 }
 
 // Step implements step.Machine.
@@ -119,6 +120,8 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 	switch msg := in.Message.(type) {
 	case protocol.Bookings:
 		m.onBookings(in.From, msg)
+	case protocol.Favours:
+		m.onFavours(in.From, msg)
 	case protocol.Remapped:
 		m.onRemapped(in.From, msg)
 	default:

@@ -370,6 +370,13 @@ func goldenMessages() map[string]Message {
 			Term: 3, Number: 9, Site: "12D3KooWshort", Before: time.Minute, Partly: true,
 		},
 		"remapped": Remapped{Term: 3, Number: 9, Elsewhere: []grid.TaskID{at.Task}},
+		"favours": Favours{Term: 3, Accounts: []Account{
+			{Domain: "12D3KooWa", GivenCoreMS: 1 << 40, TakenCoreMS: 7}, {Domain: "12D3KooWb"},
+		}},
+		"favoursnoted": FavoursNoted{
+			Term: 3, Own: []Account{{Domain: "12D3KooWa", GivenCoreMS: 5}},
+			Others: []Account{{Domain: "12D3KooWb", TakenCoreMS: 1 << 40}},
+		},
 		"borderquery": BorderQuery{
 			Passage: Passage{Request: 9, Path: []grid.SiteID{"12D3KooWa", "12D3KooWb"}, Hops: 1},
 			Job:     at.Task.Job, Seq: 3, Count: 2, TTL: time.Second,

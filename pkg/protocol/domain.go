@@ -84,7 +84,7 @@ const (
 // ForController reports whether a message is for the controller of a domain.
 func ForController(msg Message) bool {
 	switch msg.(type) {
-	case Bookings, Remapped:
+	case Bookings, Remapped, Favours:
 		return true
 	default:
 		return false
@@ -213,6 +213,14 @@ func setDomain(w *wirepb.Wire, m Message) bool {
 				return &wirepb.RemapMove{Job: string(id.Job), Index: id.Index}
 			}),
 		}}
+	case Favours:
+		w.Body = &wirepb.Wire_Favours{Favours: &wirepb.Favours{
+			Term: m.Term, Accounts: each(m.Accounts, wireAccount),
+		}}
+	case FavoursNoted:
+		w.Body = &wirepb.Wire_FavoursNoted{FavoursNoted: &wirepb.FavoursNoted{
+			Term: m.Term, Own: each(m.Own, wireAccount), Others: each(m.Others, wireAccount),
+		}}
 	default:
 		return false
 	}
@@ -254,6 +262,13 @@ func aboutDomain(w *wirepb.Wire) Message {
 		m := b.Remapped
 		return Remapped{
 			Term: m.GetTerm(), Number: m.GetNumber(), Elsewhere: each(m.GetElsewhere(), movedTask),
+		}
+	case *wirepb.Wire_Favours:
+		return Favours{Term: b.Favours.GetTerm(), Accounts: each(b.Favours.GetAccounts(), account)}
+	case *wirepb.Wire_FavoursNoted:
+		m := b.FavoursNoted
+		return FavoursNoted{
+			Term: m.GetTerm(), Own: each(m.GetOwn(), account), Others: each(m.GetOthers(), account),
 		}
 	default:
 		return nil

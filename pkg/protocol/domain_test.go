@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -111,6 +112,24 @@ func TestEachLimitOfTheControllersMessagesIsExact(t *testing.T) {
 			Remapped{Term: 1, Number: 1, Elsewhere: make([]grid.TaskID, 0)},
 			Remapped{Term: 1, Number: 1, Elsewhere: make([]grid.TaskID, 1)},
 		},
+		"accounts": {
+			Favours{Term: 1, Accounts: manyAccounts(MaxAccounts)},
+			Favours{Term: 1, Accounts: manyAccounts(MaxAccounts + 1)},
+		},
+		"others": {
+			FavoursNoted{Term: 1, Others: manyAccounts(2)},
+			FavoursNoted{Term: 1, Others: []Account{{Domain: "b"}, {Domain: "b"}}},
+		},
+		"given": {
+			Favours{Term: 1, Accounts: []Account{{Domain: "a", GivenCoreMS: MaxFavour}}},
+			Favours{Term: 1, Accounts: []Account{{Domain: "a", GivenCoreMS: MaxFavour + 1}}},
+		},
+		"taken": {
+			FavoursNoted{Term: 1, Own: []Account{{Domain: "a"}}},
+			FavoursNoted{Term: 1, Own: []Account{{Domain: "a", TakenCoreMS: -1}}},
+		},
+		"favours": {Favours{Term: 1}, Favours{}},
+		"noted": {FavoursNoted{Term: 1}, FavoursNoted{}},
 		"answer": {Booked{Term: 1, Number: 1}, Booked{Term: 1}},
 	} {
 		if err := c.last.Validate(); err != nil {
@@ -151,6 +170,18 @@ func manyMoves(n int) []RemapMove {
 	return list
 }
 
+// manyAccounts are as long as accounts can be.
+func manyAccounts(n int) []Account {
+	var list []Account
+	for i := range n {
+		list = append(list, Account{
+			Domain:      grid.SiteID(fmt.Sprintf("%0100d", i)),
+			GivenCoreMS: MaxFavour, TakenCoreMS: MaxFavour,
+		})
+	}
+	return list
+}
+
 // The largest message of each kind can be sent.
 func TestTheLargestOfTheControllersMessagesFit(t *testing.T) {
 	bookings := Bookings{Term: 1, Number: 1, Held: manyBookings(MaxBookings)}
@@ -160,6 +191,7 @@ func TestTheLargestOfTheControllersMessagesFit(t *testing.T) {
 	}
 	for _, m := range []Message{
 		bookings, remapped,
+		FavoursNoted{Term: 1, Own: manyAccounts(MaxAccounts), Others: manyAccounts(MaxAccounts)},
 		Remap{Term: 1, Number: 1, Site: "a", Before: time.Hour, Moves: manyMoves(MaxMoves)},
 	} {
 		if raw, err := Encode(m); err != nil || len(raw) > MaxMessageBytes {

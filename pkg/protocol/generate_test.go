@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"time"
 
 	"pgregory.net/rapid"
@@ -555,12 +556,31 @@ func messages() map[string]func(*rapid.T) Message {
 				Mandate: drawMandate(t),
 			}
 		},
+		"favours": func(t *rapid.T) Message {
+			return Favours{Term: number(t) | 1, Accounts: drawAccounts(t)}
+		},
+		"favoursnoted": func(t *rapid.T) Message {
+			return FavoursNoted{
+				Term: number(t) | 1, Own: drawAccounts(t), Others: drawAccounts(t),
+			}
+		},
 		"remapped": func(t *rapid.T) Message {
 			return Remapped{
 				Term: number(t) | 1, Number: number(t) | 1, Elsewhere: drawSome(t, drawTask),
 			}
 		},
 	}
+}
+
+func drawAccounts(t *rapid.T) (all []Account) {
+	amount := rapid.Int64Range(0, MaxFavour)
+	for i := range rapid.IntRange(0, 3).Draw(t, "accounts") {
+		all = append(all, Account{
+			Domain:      grid.SiteID(fmt.Sprintf("domain-%d", i)),
+			GivenCoreMS: amount.Draw(t, "given"), TakenCoreMS: amount.Draw(t, "taken"),
+		})
+	}
+	return all
 }
 
 func drawStandbyAnswer(t *rapid.T) StandbyAnswer {

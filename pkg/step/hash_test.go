@@ -38,6 +38,8 @@ func messages() []protocol.Message {
 		protocol.Booked{},
 		protocol.Remap{},
 		protocol.Remapped{},
+		protocol.Favours{},
+		protocol.FavoursNoted{},
 		protocol.BorderQuery{},
 		protocol.BorderAnswer{},
 		protocol.BorderOrder{},

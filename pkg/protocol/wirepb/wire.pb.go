@@ -83,6 +83,8 @@ type Wire struct {
 	//	*Wire_Remapped
 	//	*Wire_Neighbours
 	//	*Wire_Handover
+	//	*Wire_Favours
+	//	*Wire_FavoursNoted
 	//	*Wire_BorderQuery
 	//	*Wire_BorderAnswer
 	//	*Wire_BorderOrder
@@ -561,6 +563,24 @@ func (x *Wire) GetHandover() *Handover {
 	return nil
 }
 
+func (x *Wire) GetFavours() *Favours {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_Favours); ok {
+			return x.Favours
+		}
+	}
+	return nil
+}
+
+func (x *Wire) GetFavoursNoted() *FavoursNoted {
+	if x != nil {
+		if x, ok := x.Body.(*Wire_FavoursNoted); ok {
+			return x.FavoursNoted
+		}
+	}
+	return nil
+}
+
 func (x *Wire) GetBorderQuery() *BorderQuery {
 	if x != nil {
 		if x, ok := x.Body.(*Wire_BorderQuery); ok {
@@ -853,6 +873,14 @@ type Wire_Handover struct {
 	Handover *Handover `protobuf:"bytes,75,opt,name=handover,proto3,oneof"`
 }
 
+type Wire_Favours struct {
+	Favours *Favours `protobuf:"bytes,76,opt,name=favours,proto3,oneof"`
+}
+
+type Wire_FavoursNoted struct {
+	FavoursNoted *FavoursNoted `protobuf:"bytes,77,opt,name=favours_noted,json=favoursNoted,proto3,oneof"`
+}
+
 type Wire_BorderQuery struct {
 	BorderQuery *BorderQuery `protobuf:"bytes,80,opt,name=border_query,json=borderQuery,proto3,oneof"`
 }
@@ -984,6 +1012,10 @@ func (*Wire_Remapped) isWire_Body() {}
 func (*Wire_Neighbours) isWire_Body() {}
 
 func (*Wire_Handover) isWire_Body() {}
+
+func (*Wire_Favours) isWire_Body() {}
+
+func (*Wire_FavoursNoted) isWire_Body() {}
 
 func (*Wire_BorderQuery) isWire_Body() {}
 
@@ -6694,6 +6726,178 @@ func (x *Remapped) GetElsewhere() []*RemapMove {
 	return nil
 }
 
+type Favours struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Accounts      []*Account             `protobuf:"bytes,2,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Favours) Reset() {
+	*x = Favours{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Favours) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Favours) ProtoMessage() {}
+
+func (x *Favours) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Favours.ProtoReflect.Descriptor instead.
+func (*Favours) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *Favours) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Favours) GetAccounts() []*Account {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+type FavoursNoted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	Own           []*Account             `protobuf:"bytes,2,rep,name=own,proto3" json:"own,omitempty"`
+	Others        []*Account             `protobuf:"bytes,3,rep,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FavoursNoted) Reset() {
+	*x = FavoursNoted{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FavoursNoted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FavoursNoted) ProtoMessage() {}
+
+func (x *FavoursNoted) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FavoursNoted.ProtoReflect.Descriptor instead.
+func (*FavoursNoted) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *FavoursNoted) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *FavoursNoted) GetOwn() []*Account {
+	if x != nil {
+		return x.Own
+	}
+	return nil
+}
+
+func (x *FavoursNoted) GetOthers() []*Account {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+type Account struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	GivenCoreMs   int64                  `protobuf:"varint,2,opt,name=given_core_ms,json=givenCoreMs,proto3" json:"given_core_ms,omitempty"`
+	TakenCoreMs   int64                  `protobuf:"varint,3,opt,name=taken_core_ms,json=takenCoreMs,proto3" json:"taken_core_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Account) Reset() {
+	*x = Account{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Account) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Account) ProtoMessage() {}
+
+func (x *Account) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Account.ProtoReflect.Descriptor instead.
+func (*Account) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *Account) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Account) GetGivenCoreMs() int64 {
+	if x != nil {
+		return x.GivenCoreMs
+	}
+	return 0
+}
+
+func (x *Account) GetTakenCoreMs() int64 {
+	if x != nil {
+		return x.TakenCoreMs
+	}
+	return 0
+}
+
 // Neighbours is signed by the domain's key, or with a mandate by the deputy's, over "mrs neighbours
 // 1", a zero byte, and the fields but the last two: texts behind their lengths, numbers and lengths
 // eight bytes each, big endian.
@@ -6710,7 +6914,7 @@ type Neighbours struct {
 
 func (x *Neighbours) Reset() {
 	*x = Neighbours{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6722,7 +6926,7 @@ func (x *Neighbours) String() string {
 func (*Neighbours) ProtoMessage() {}
 
 func (x *Neighbours) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6735,7 +6939,7 @@ func (x *Neighbours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbours.ProtoReflect.Descriptor instead.
 func (*Neighbours) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Neighbours) GetGateway() string {
@@ -6787,7 +6991,7 @@ type Mandate struct {
 
 func (x *Mandate) Reset() {
 	*x = Mandate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6799,7 +7003,7 @@ func (x *Mandate) String() string {
 func (*Mandate) ProtoMessage() {}
 
 func (x *Mandate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6812,7 +7016,7 @@ func (x *Mandate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mandate.ProtoReflect.Descriptor instead.
 func (*Mandate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Mandate) GetSite() string {
@@ -6859,7 +7063,7 @@ type Handover struct {
 
 func (x *Handover) Reset() {
 	*x = Handover{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6871,7 +7075,7 @@ func (x *Handover) String() string {
 func (*Handover) ProtoMessage() {}
 
 func (x *Handover) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6884,7 +7088,7 @@ func (x *Handover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handover.ProtoReflect.Descriptor instead.
 func (*Handover) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Handover) GetGateway() string {
@@ -6940,7 +7144,7 @@ type Neighbour struct {
 
 func (x *Neighbour) Reset() {
 	*x = Neighbour{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6952,7 +7156,7 @@ func (x *Neighbour) String() string {
 func (*Neighbour) ProtoMessage() {}
 
 func (x *Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6965,7 +7169,7 @@ func (x *Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbour.ProtoReflect.Descriptor instead.
 func (*Neighbour) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Neighbour) GetDomain() string {
@@ -7001,7 +7205,7 @@ type Passage struct {
 
 func (x *Passage) Reset() {
 	*x = Passage{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7013,7 +7217,7 @@ func (x *Passage) String() string {
 func (*Passage) ProtoMessage() {}
 
 func (x *Passage) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7026,7 +7230,7 @@ func (x *Passage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Passage.ProtoReflect.Descriptor instead.
 func (*Passage) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Passage) GetRequest() uint64 {
@@ -7064,7 +7268,7 @@ type BorderQuery struct {
 
 func (x *BorderQuery) Reset() {
 	*x = BorderQuery{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7076,7 +7280,7 @@ func (x *BorderQuery) String() string {
 func (*BorderQuery) ProtoMessage() {}
 
 func (x *BorderQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7089,7 +7293,7 @@ func (x *BorderQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
 func (*BorderQuery) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *BorderQuery) GetPassage() *Passage {
@@ -7146,7 +7350,7 @@ type BorderAnswer struct {
 
 func (x *BorderAnswer) Reset() {
 	*x = BorderAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7158,7 +7362,7 @@ func (x *BorderAnswer) String() string {
 func (*BorderAnswer) ProtoMessage() {}
 
 func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7171,7 +7375,7 @@ func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
 func (*BorderAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *BorderAnswer) GetJob() string {
@@ -7214,7 +7418,7 @@ type BorderOrder struct {
 
 func (x *BorderOrder) Reset() {
 	*x = BorderOrder{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7226,7 +7430,7 @@ func (x *BorderOrder) String() string {
 func (*BorderOrder) ProtoMessage() {}
 
 func (x *BorderOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7239,7 +7443,7 @@ func (x *BorderOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
 func (*BorderOrder) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *BorderOrder) GetPassage() *Passage {
@@ -7280,7 +7484,7 @@ type BorderDeclined struct {
 
 func (x *BorderDeclined) Reset() {
 	*x = BorderDeclined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7292,7 +7496,7 @@ func (x *BorderDeclined) String() string {
 func (*BorderDeclined) ProtoMessage() {}
 
 func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7305,7 +7509,7 @@ func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
 func (*BorderDeclined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *BorderDeclined) GetAttempts() []*Attempt {
@@ -7332,7 +7536,7 @@ type BorderRenew struct {
 
 func (x *BorderRenew) Reset() {
 	*x = BorderRenew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7344,7 +7548,7 @@ func (x *BorderRenew) String() string {
 func (*BorderRenew) ProtoMessage() {}
 
 func (x *BorderRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7357,7 +7561,7 @@ func (x *BorderRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
 func (*BorderRenew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *BorderRenew) GetNumber() uint64 {
@@ -7385,7 +7589,7 @@ type BorderLease struct {
 
 func (x *BorderLease) Reset() {
 	*x = BorderLease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7397,7 +7601,7 @@ func (x *BorderLease) String() string {
 func (*BorderLease) ProtoMessage() {}
 
 func (x *BorderLease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7410,7 +7614,7 @@ func (x *BorderLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
 func (*BorderLease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *BorderLease) GetNumber() uint64 {
@@ -7448,7 +7652,7 @@ type BorderState struct {
 
 func (x *BorderState) Reset() {
 	*x = BorderState{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7460,7 +7664,7 @@ func (x *BorderState) String() string {
 func (*BorderState) ProtoMessage() {}
 
 func (x *BorderState) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7473,7 +7677,7 @@ func (x *BorderState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
 func (*BorderState) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *BorderState) GetAttempt() *Attempt {
@@ -7531,7 +7735,7 @@ type BorderEnd struct {
 
 func (x *BorderEnd) Reset() {
 	*x = BorderEnd{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7543,7 +7747,7 @@ func (x *BorderEnd) String() string {
 func (*BorderEnd) ProtoMessage() {}
 
 func (x *BorderEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7556,7 +7760,7 @@ func (x *BorderEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
 func (*BorderEnd) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BorderEnd) GetAttempt() *Attempt {
@@ -7603,7 +7807,7 @@ type BorderFence struct {
 
 func (x *BorderFence) Reset() {
 	*x = BorderFence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7615,7 +7819,7 @@ func (x *BorderFence) String() string {
 func (*BorderFence) ProtoMessage() {}
 
 func (x *BorderFence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7628,7 +7832,7 @@ func (x *BorderFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
 func (*BorderFence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BorderFence) GetBelow() []*Attempt {
@@ -7655,7 +7859,7 @@ type BorderReceipt struct {
 
 func (x *BorderReceipt) Reset() {
 	*x = BorderReceipt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7667,7 +7871,7 @@ func (x *BorderReceipt) String() string {
 func (*BorderReceipt) ProtoMessage() {}
 
 func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7680,7 +7884,7 @@ func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
 func (*BorderReceipt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BorderReceipt) GetAttempt() *Attempt {
@@ -7729,7 +7933,7 @@ var File_pkg_protocol_wirepb_wire_proto protoreflect.FileDescriptor
 
 const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xbe\x18\n" +
+	"\x1epkg/protocol/wirepb/wire.proto\x12\vmrs.wire.v1\"\xb2\x19\n" +
 	"\x04Wire\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.mrs.wire.v1.HelloH\x00R\x05hello\x123\n" +
@@ -7785,7 +7989,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"neighbours\x18J \x01(\v2\x17.mrs.wire.v1.NeighboursH\x00R\n" +
 	"neighbours\x123\n" +
-	"\bhandover\x18K \x01(\v2\x15.mrs.wire.v1.HandoverH\x00R\bhandover\x12=\n" +
+	"\bhandover\x18K \x01(\v2\x15.mrs.wire.v1.HandoverH\x00R\bhandover\x120\n" +
+	"\afavours\x18L \x01(\v2\x14.mrs.wire.v1.FavoursH\x00R\afavours\x12@\n" +
+	"\rfavours_noted\x18M \x01(\v2\x19.mrs.wire.v1.FavoursNotedH\x00R\ffavoursNoted\x12=\n" +
 	"\fborder_query\x18P \x01(\v2\x18.mrs.wire.v1.BorderQueryH\x00R\vborderQuery\x12@\n" +
 	"\rborder_answer\x18Q \x01(\v2\x19.mrs.wire.v1.BorderAnswerH\x00R\fborderAnswer\x12=\n" +
 	"\fborder_order\x18R \x01(\v2\x18.mrs.wire.v1.BorderOrderH\x00R\vborderOrder\x12F\n" +
@@ -8277,7 +8483,18 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\bRemapped\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x124\n" +
-	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"\xb7\x01\n" +
+	"\telsewhere\x18\x03 \x03(\v2\x16.mrs.wire.v1.RemapMoveR\telsewhere\"O\n" +
+	"\aFavours\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x120\n" +
+	"\baccounts\x18\x02 \x03(\v2\x14.mrs.wire.v1.AccountR\baccounts\"x\n" +
+	"\fFavoursNoted\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12&\n" +
+	"\x03own\x18\x02 \x03(\v2\x14.mrs.wire.v1.AccountR\x03own\x12,\n" +
+	"\x06others\x18\x03 \x03(\v2\x14.mrs.wire.v1.AccountR\x06others\"i\n" +
+	"\aAccount\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\"\n" +
+	"\rgiven_core_ms\x18\x02 \x01(\x03R\vgivenCoreMs\x12\"\n" +
+	"\rtaken_core_ms\x18\x03 \x01(\x03R\vtakenCoreMs\"\xb7\x01\n" +
 	"\n" +
 	"Neighbours\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x12\x17\n" +
@@ -8372,7 +8589,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -8454,21 +8671,24 @@ var (
 		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
 		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
 		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
-		(*Neighbours)(nil),        // 80: mrs.wire.v1.Neighbours
-		(*Mandate)(nil),           // 81: mrs.wire.v1.Mandate
-		(*Handover)(nil),          // 82: mrs.wire.v1.Handover
-		(*Neighbour)(nil),         // 83: mrs.wire.v1.Neighbour
-		(*Passage)(nil),           // 84: mrs.wire.v1.Passage
-		(*BorderQuery)(nil),       // 85: mrs.wire.v1.BorderQuery
-		(*BorderAnswer)(nil),      // 86: mrs.wire.v1.BorderAnswer
-		(*BorderOrder)(nil),       // 87: mrs.wire.v1.BorderOrder
-		(*BorderDeclined)(nil),    // 88: mrs.wire.v1.BorderDeclined
-		(*BorderRenew)(nil),       // 89: mrs.wire.v1.BorderRenew
-		(*BorderLease)(nil),       // 90: mrs.wire.v1.BorderLease
-		(*BorderState)(nil),       // 91: mrs.wire.v1.BorderState
-		(*BorderEnd)(nil),         // 92: mrs.wire.v1.BorderEnd
-		(*BorderFence)(nil),       // 93: mrs.wire.v1.BorderFence
-		(*BorderReceipt)(nil),     // 94: mrs.wire.v1.BorderReceipt
+		(*Favours)(nil),           // 80: mrs.wire.v1.Favours
+		(*FavoursNoted)(nil),      // 81: mrs.wire.v1.FavoursNoted
+		(*Account)(nil),           // 82: mrs.wire.v1.Account
+		(*Neighbours)(nil),        // 83: mrs.wire.v1.Neighbours
+		(*Mandate)(nil),           // 84: mrs.wire.v1.Mandate
+		(*Handover)(nil),          // 85: mrs.wire.v1.Handover
+		(*Neighbour)(nil),         // 86: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 87: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 88: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 89: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 90: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 91: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 92: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 93: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 94: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 95: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 96: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 97: mrs.wire.v1.BorderReceipt
 	}
 )
 
@@ -8517,111 +8737,116 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
 	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
 	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	80,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
-	82,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
-	85,  // 46: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
-	86,  // 47: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
-	87,  // 48: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
-	88,  // 49: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
-	89,  // 50: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
-	90,  // 51: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
-	91,  // 52: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
-	92,  // 53: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
-	93,  // 54: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
-	94,  // 55: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
-	61,  // 56: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
-	3,   // 57: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
-	3,   // 58: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
-	9,   // 59: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
-	8,   // 60: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
-	5,   // 61: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 62: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 63: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 64: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 65: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 66: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 67: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 68: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 69: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 70: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 71: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 72: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 73: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 74: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 75: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 76: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 77: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 78: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 79: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 80: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 81: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 82: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 83: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 84: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 85: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 86: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 87: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 88: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 89: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 90: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 91: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 92: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 93: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 94: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 95: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 96: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 97: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 98: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 99: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 100: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 101: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 102: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 103: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 104: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 105: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 106: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 107: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 108: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 109: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 110: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 111: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 112: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 113: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	66,  // 114: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 115: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 116: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 117: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	75,  // 118: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 119: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 120: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 121: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	78,  // 122: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	78,  // 123: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	83,  // 124: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
-	81,  // 125: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
-	81,  // 126: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
-	84,  // 127: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 128: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	18,  // 129: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 130: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	84,  // 131: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	20,  // 132: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	14,  // 133: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	20,  // 134: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 135: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	20,  // 136: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 137: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 138: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 139: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 140: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 141: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 142: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	81,  // 143: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
-	144, // [144:144] is the sub-list for method output_type
-	144, // [144:144] is the sub-list for method input_type
-	144, // [144:144] is the sub-list for extension type_name
-	144, // [144:144] is the sub-list for extension extendee
-	0,   // [0:144] is the sub-list for field type_name
+	83,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
+	85,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
+	80,  // 46: mrs.wire.v1.Wire.favours:type_name -> mrs.wire.v1.Favours
+	81,  // 47: mrs.wire.v1.Wire.favours_noted:type_name -> mrs.wire.v1.FavoursNoted
+	88,  // 48: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	89,  // 49: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	90,  // 50: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	91,  // 51: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	92,  // 52: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	93,  // 53: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	94,  // 54: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	95,  // 55: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	96,  // 56: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	97,  // 57: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	61,  // 58: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	3,   // 59: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
+	3,   // 60: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
+	9,   // 61: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
+	8,   // 62: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
+	5,   // 63: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 64: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
+	11,  // 65: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	13,  // 66: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	11,  // 67: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	12,  // 68: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 69: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 70: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 71: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 72: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	15,  // 73: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 74: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 75: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	17,  // 76: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	21,  // 77: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	21,  // 78: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	21,  // 79: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 80: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	24,  // 81: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	24,  // 82: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 83: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	25,  // 84: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	18,  // 85: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 86: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	16,  // 87: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	32,  // 88: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	14,  // 89: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	33,  // 90: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	20,  // 91: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 92: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 93: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 94: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	18,  // 95: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	20,  // 96: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	41,  // 97: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	20,  // 98: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	20,  // 99: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	20,  // 100: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	20,  // 101: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 102: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 103: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 104: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 105: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 106: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 107: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	32,  // 108: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	20,  // 109: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 110: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 111: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	53,  // 112: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	54,  // 113: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	54,  // 114: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	64,  // 115: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	66,  // 116: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	67,  // 117: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 118: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 119: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	75,  // 120: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 121: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 122: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 123: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	78,  // 124: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	78,  // 125: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	82,  // 126: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
+	82,  // 127: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
+	82,  // 128: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
+	86,  // 129: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	84,  // 130: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
+	84,  // 131: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
+	87,  // 132: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 133: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	18,  // 134: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 135: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	87,  // 136: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	20,  // 137: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	14,  // 138: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	20,  // 139: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 140: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	20,  // 141: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 142: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 143: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 144: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 145: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 146: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 147: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	84,  // 148: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
+	149, // [149:149] is the sub-list for method output_type
+	149, // [149:149] is the sub-list for method input_type
+	149, // [149:149] is the sub-list for extension type_name
+	149, // [149:149] is the sub-list for extension extendee
+	0,   // [0:149] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -8676,6 +8901,8 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_Remapped)(nil),
 		(*Wire_Neighbours)(nil),
 		(*Wire_Handover)(nil),
+		(*Wire_Favours)(nil),
+		(*Wire_FavoursNoted)(nil),
 		(*Wire_BorderQuery)(nil),
 		(*Wire_BorderAnswer)(nil),
 		(*Wire_BorderOrder)(nil),
@@ -8698,7 +8925,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   95,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

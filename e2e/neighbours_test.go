@@ -217,7 +217,7 @@ func TestAnotherGatewayStandsIn(t *testing.T) {
 				return row.Connected && row.Gateway == hurt.sites[0].id
 			})
 			eventually(t, 3*patience, "all are done", func() bool { return user.allDone(t, third) })
-			eventually(t, patience, "both domains count the same, whoever was the gateway", func() bool {
+			eventually(t, patience, "both domains count the same, over all gateways", func() bool {
 				ours, theirs := hurt.linkOf(t), well.linkOf(t)
 				return ours.Given == theirs.Taken && ours.Taken == theirs.Given &&
 					ours.Given+ours.Taken > 0

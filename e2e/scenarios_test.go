@@ -49,6 +49,7 @@ func notAsProcesses() map[string]string {
 // onDemand says which scenarios are played only when all are wanted, and why.
 func onDemand() map[string]string {
 	const less = "the others show the same of real processes in less time"
+	const other = " shows it of real processes in less time"
 	const long = "it takes minutes; the simulator and the real stack in virtual time play it each time"
 	return map[string]string{
 		"deadline.txt":    "TestDeadlinesAreKeptOrRefusedAtOnce shows it in less time",
@@ -57,6 +58,8 @@ func onDemand() map[string]string {
 		"array.txt": "it wants more processors than a small machine has: attempts that starve freeze, " +
 			"and move",
 		"crowd.txt": less, "full.txt": less, "submitter-killed.txt": less,
+		"site-killed.txt": "TestSiteKilled" + other, "migrate.txt": "TestMigrate" + other,
+		"submitter-away.txt": "TestTheOwnerIsAway" + other,
 		"silent.txt": "a job must have ended 4 s after it was submitted, which wants a machine that " +
 			"does nothing else",
 	}

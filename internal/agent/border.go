@@ -112,7 +112,8 @@ func forBorder(in step.Input) bool {
 	switch in := in.(type) {
 	case step.PeerSeen:
 		return in.Domain == ""
-	case step.PeerGone, step.BansChanged, step.ClockStepped, step.CapacityChanged, step.Controller:
+	case step.PeerGone, step.BansChanged, step.ClockStepped, step.CapacityChanged,
+		step.Controller:
 		return true
 	default:
 		return false

@@ -138,8 +138,8 @@ func TestWhatIsForTheController(t *testing.T) {
 	}
 }
 
-// Favours count from members of the domain's group alone, who may stand in for the gateway, and what
-// is noted of them from the controller alone.
+// Favours count from members of the domain's group alone, who may stand in for the gateway. What is
+// noted of them counts from the controller alone.
 func TestFavoursComeFromGateways(t *testing.T) {
 	c := newRealm(t)
 	c.border = &gateway{a: c.Agent}

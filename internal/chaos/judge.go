@@ -28,6 +28,7 @@ type judge struct {
 type verdict struct {
 	accepted int // jobs that an agent said to have taken
 	ended    int // of these: ended, each task once
+	stranded int // of these: called off, as they would wait for a lost disk
 	lost     []string
 	doubled  []string
 	orphans  []string
@@ -60,11 +61,20 @@ func (j judge) sit(
 	if err != nil && ctx.Err() != nil {
 		return v, err
 	}
+	var stranded []accepted
+	open = slices.DeleteFunc(open, func(a accepted) bool {
+		is := j.isStranded(ctx, a) && j.callOff(ctx, a)
+		if is {
+			stranded = append(stranded, a)
+		}
+		return is
+	})
+	v.stranded = len(stranded)
 	for _, a := range open {
 		v.lost = append(v.lost, fmt.Sprintf("%s: not ended %s after all was well again", a, limit))
 	}
 	for _, a := range jobs {
-		if !slices.ContainsFunc(open, func(o accepted) bool { return o.id == a.id }) {
+		if !isAmong(open, a) && !isAmong(stranded, a) {
 			j.judgeJob(ctx, a, &v)
 		}
 	}
@@ -93,6 +103,42 @@ func (j judge) awaitTidy(ctx context.Context, out *localmesh.Screen, limit time.
 		return left == 0, ctx.Err()
 	})
 	return ctx.Err()
+}
+
+func isAmong(list []accepted, a accepted) bool {
+	return slices.ContainsFunc(list, func(o accepted) bool { return o.id == a.id })
+}
+
+// isStranded reports whether all that is left of a job waits for leases of attempts whose disks
+// were lost after they had begun, and says so: with unattended: finish these are of eight hours,
+// and nobody can know that such a disk was not copied.
+func (j judge) isStranded(ctx context.Context, a accepted) bool {
+	tasks, err := a.by.API.AllTasks(ctx, a.id)
+	if err != nil || a.job.Spec.Unattended != grid.UnattendedFinish {
+		return false
+	}
+	return !slices.ContainsFunc(tasks, func(t view.TaskView) bool {
+		return !t.Phase.Ended() && !(strings.Contains(t.Text, "placed again") && j.hasLost(t))
+	})
+}
+
+// hasLost reports whether the site that a task runs at has lost its disk since it began.
+func (j judge) hasLost(t view.TaskView) bool {
+	return slices.ContainsFunc(j.mesh.sites, func(s *site) bool {
+		return s.Name == t.SiteName && slices.ContainsFunc(s.lost, func(l lost) bool {
+			return !t.Started.IsZero() && l.ends[len(l.ends)-1].After(t.Started.Time)
+		})
+	})
+}
+
+// callOff reports whether a job ends when its user calls it off.
+func (j judge) callOff(ctx context.Context, a accepted) bool {
+	const patience = 10 * time.Second
+	if err := a.by.API.Cancel(ctx, a.id); err != nil {
+		return false
+	}
+	return localmesh.Await(ctx, patience, "a job that is called off to end",
+		func(ctx context.Context) (bool, error) { return j.hasEnded(ctx, a), nil }) == nil
 }
 
 // askWhy has the agents whose jobs have not ended write down what their goroutines do, and die.
@@ -216,7 +262,7 @@ func (j judge) audit(v *verdict) error {
 
 func (v verdict) clean() bool {
 	return len(v.lost)+len(v.doubled)+len(v.orphans)+len(v.leaked)+len(v.late) == 0 &&
-		v.ended == v.accepted && v.accepted > 0
+		v.ended+v.stranded == v.accepted && v.accepted > 0
 }
 
 // shown bounds the findings of a kind that are written out.
@@ -227,6 +273,9 @@ func (v verdict) write(out *localmesh.Screen) {
 	out.Say("troubles: %s", counts(v.applied))
 	out.Say("jobs: %s; %d tasks moved; agents began to act %d times for a submitter with standbys",
 		counts(v.phases), v.moved, v.acted)
+	if v.stranded > 0 {
+		out.Say("called off, as they would wait for the leases of lost disks: %d", v.stranded)
+	}
 	if len(v.refused) > 0 {
 		out.Say("submissions not taken: %s", counts(v.refused))
 	}

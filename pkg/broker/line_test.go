@@ -67,6 +67,9 @@ func TestAnotherLineOfASiteEndsNoLease(t *testing.T) {
 					t.Errorf("the task moves: %+v", send.Message)
 				}
 			}
+			if s, _ := b.m.Job(attempt.Task.Job); !s.Tasks[0].Astray.Equal(end) {
+				t.Errorf("it is shown as astray until %s, want %s", s.Tasks[0].Astray, end)
+			}
 			_, now := b.m.jobs.task(attempt.Task)
 			if !now.active() || now.token != attempt.Token || !now.leaseEnd.Equal(end) {
 				t.Errorf("the task is %s with token %d until %s, want it untouched until %s",

@@ -35,11 +35,15 @@ type TaskState struct {
 	StartLate, EndLate time.Duration
 	PromiseNote        string
 	Standing           grid.Reason // frozen: why, as its site says; ReasonNone = its lease ended
-	StartedAt          time.Time
-	Exit               *grid.Exit // when it has ended, or is about to
-	Tries              []Try
-	Saved              []Saved // checkpoints that count, the latest first
-	Rivals             []Rival // the sites that queue it, while several do; Site is the first
+	// Astray is the end of its lease while another machine, or another disk, speaks for its site:
+	// until then it may be under way where the site was before, and is not placed again; zero: that
+	// is not so.
+	Astray    time.Time `json:",omitzero"`
+	StartedAt time.Time
+	Exit      *grid.Exit // when it has ended, or is about to
+	Tries     []Try
+	Saved     []Saved // checkpoints that count, the latest first
+	Rivals    []Rival // the sites that queue it, while several do; Site is the first
 	// Move is on its way to another site, or why it stays; nil: nobody wants it to move.
 	Move *Move `json:",omitempty"`
 	// Copies are those of a task that may run in several. All else is about one of them, RunsAs.
@@ -174,6 +178,9 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	s := j.state()
 	s.show(m.ahead)
 	for i := range s.Tasks {
+		if t := &j.tasks[j.stands(uint32(i))]; t.active() && m.isAstray(t) {
+			s.Tasks[i].Astray = m.onWall(t.leaseEnd)
+		}
 		s.Tasks[i].Domain = m.peers.domainOf(s.Tasks[i].Site)
 		for k, try := range s.Tasks[i].Tries {
 			s.Tasks[i].Tries[k].Domain = m.peers.domainOf(try.Site)

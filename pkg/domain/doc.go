@@ -20,8 +20,9 @@
 //	check.go     the invariants
 //	view.go      read-only access for people
 //
-// What is bounded: sites, the bookings of each, gateways and the accounts of each, and the slots of a judgement. A site that claims
-// what it has not makes itself busy, or a target that refuses; submitters ask others then.
+// What is bounded: sites, the bookings of each, gateways and the accounts of each, and the slots of
+// a judgement. A site that claims what it has not makes itself busy, or a target that refuses;
+// submitters ask others then.
 //
 // Source: L.-O. Burchard and others, "VRM: A Failure-Aware Grid Resource Management System".
 package domain

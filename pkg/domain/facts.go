@@ -72,7 +72,9 @@ func (m *Machine) saveBooking(s grid.SiteID, b *booking) {
 func (m *Machine) saveFavours(gateway grid.SiteID) {
 	facts := []favourFact{}
 	for _, a := range m.accounts[gateway] {
-		facts = append(facts, favourFact{Domain: a.Domain, Given: a.GivenCoreMS, Taken: a.TakenCoreMS})
+		facts = append(facts, favourFact{
+			Domain: a.Domain, Given: a.GivenCoreMS, Taken: a.TakenCoreMS,
+		})
 	}
 	m.out.Persist(step.NewFact(factFavours, string(gateway), facts))
 }

@@ -46,8 +46,9 @@ func (m *Machine) onFavours(from grid.SiteID, msg protocol.Favours) {
 func merge(a, b []protocol.Account, join func(a, b int64) int64) []protocol.Account {
 	all := slices.Clone(a)
 	for _, v := range b {
-		i, found := slices.BinarySearchFunc(all, v.Domain,
-			func(v protocol.Account, domain grid.SiteID) int { return cmp.Compare(v.Domain, domain) })
+		i, found := slices.BinarySearchFunc(all, v, func(a, b protocol.Account) int {
+			return cmp.Compare(a.Domain, b.Domain)
+		})
 		switch {
 		case found:
 			all[i].GivenCoreMS = join(all[i].GivenCoreMS, v.GivenCoreMS)

@@ -69,7 +69,8 @@ func TestFavoursForAnotherController(t *testing.T) {
 func TestFavoursAreBounded(t *testing.T) {
 	r := newRig(t, nil)
 	for i := range maxGateways {
-		if r.tells(grid.SiteID(fmt.Sprintf("g%d", i)), given("north", protocol.MaxFavour, 0)) == nil {
+		gateway := grid.SiteID(fmt.Sprintf("g%d", i))
+		if r.tells(gateway, given("north", protocol.MaxFavour, 0)) == nil {
 			t.Fatalf("gateway %d is not heard", i)
 		}
 	}

@@ -94,7 +94,8 @@ func (s *script) input(r *rig) step.Input {
 			step.TimerFired{Key: step.TimerKey{Name: "moon"}},
 			step.MessageReceived{From: from, Message: protocol.Booked{Term: 1, Number: 1}},
 			step.MessageReceived{From: from, Message: protocol.Favours{
-				Term: r.term, Accounts: []protocol.Account{given(from, int64(s.n(9)), int64(s.n(9)))},
+				Term:     r.term,
+				Accounts: []protocol.Account{given(from, int64(s.n(9)), int64(s.n(9)))},
 			}},
 		}[s.n(8)]
 	}

@@ -44,7 +44,9 @@ func New(cfg Config) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Machine{cfg: cfg, out: step.Out{Level: cfg.Reports}, sites: make(sites), accounts: make(accounts)}, nil
+	return &Machine{
+		cfg: cfg, out: step.Out{Level: cfg.Reports}, sites: make(sites), accounts: make(accounts),
+	}, nil
 }
 
 // Step implements step.Machine.

@@ -129,8 +129,8 @@ func TestEachLimitOfTheControllersMessagesIsExact(t *testing.T) {
 			FavoursNoted{Term: 1, Own: []Account{{Domain: "a", TakenCoreMS: -1}}},
 		},
 		"favours": {Favours{Term: 1}, Favours{}},
-		"noted": {FavoursNoted{Term: 1}, FavoursNoted{}},
-		"answer": {Booked{Term: 1, Number: 1}, Booked{Term: 1}},
+		"noted":   {FavoursNoted{Term: 1}, FavoursNoted{}},
+		"answer":  {Booked{Term: 1, Number: 1}, Booked{Term: 1}},
 	} {
 		if err := c.last.Validate(); err != nil {
 			t.Errorf("%s: the last value is refused: %v", name, err)

@@ -19,8 +19,8 @@ type FavoursNoted struct {
 	Others []Account // what all other gateways of the domain have told, together
 }
 
-// Account is what a domain has given to a linked one and taken from it, in thousandths of a
-// core-second, 0 to MaxFavour.
+// Account counts the work that a domain has done for a linked one, and the other way round, in
+// thousandths of a core-second, 0 to MaxFavour.
 type Account struct {
 	Domain      grid.SiteID // the linked one, as sites call it
 	GivenCoreMS int64

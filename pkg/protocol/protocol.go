@@ -16,6 +16,7 @@
 //	certificate.go       who may act for an owner
 //	standby.go           what group members say to each other
 //	domain.go            what sites, submitters and a domain's controller say to each other
+//	favours.go           what gateways tell the controller of linked domains
 //	neighbour.go         what a gateway tells members of neighbours, and passes on
 //	mandate.go           who may stand in for a gateway, and what it is handed
 //	border.go            what the gateways of two domains say to each other

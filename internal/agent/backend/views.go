@@ -213,6 +213,11 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 	if t.Phase == grid.PhaseCollecting && t.Standing != grid.ReasonNone {
 		v.Text = "it has ended; its outputs wait at their site for space on this machine's disk"
 	}
+	if !t.Astray.IsZero() {
+		v.Text = fmt.Sprintf("its site is back on another disk, or another machine, and knows "+
+			"nothing of it; as it may still run on the old one until %s, it is placed again then; "+
+			"submit cancel ends it now", t.Astray.Local().Format("15:04 on Jan 2"))
+	}
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}

@@ -182,6 +182,12 @@ func TestTasksAreShown(t *testing.T) {
 			`its outputs wait at their site for space on this machine's disk"}`: {
 			Phase: grid.PhaseCollecting, Standing: grid.ReasonDisk,
 		},
+		`"item":"v","phase":"running","text":"its site is back on another disk, or another ` +
+			`machine, and knows nothing of it; as it may still run on the old one until ` +
+			at(0).Local().Format("15:04 on Jan 2") +
+			`, it is placed again then; submit cancel ends it now"}`: {
+			Phase: grid.PhaseRunning, Astray: at(0),
+		},
 		`"item":"v","phase":"done"}`: {Phase: grid.PhaseDone},
 		`"item":"v","phase":"failed","code":7,"cause":"` + grid.CauseExited.String() + `","text":"x",
 		"ended":"2026-01-02T03:00:40Z","attempts":[

@@ -101,7 +101,9 @@ func (m *Machine) onLinks(in step.LinksChanged) {
 		}
 	}
 	m.forgetFavours()
-	m.tellFavours()
+	if m.favours.controller.Site != "" {
+		m.tellFavours()
+	}
 }
 
 func checkLink(l step.Link) error {

@@ -118,7 +118,7 @@ func (j judge) isStranded(ctx context.Context, a accepted) bool {
 		return false
 	}
 	return !slices.ContainsFunc(tasks, func(t view.TaskView) bool {
-		return !t.Phase.Ended() && !(strings.Contains(t.Text, "placed again") && j.hasLost(t))
+		return !t.Phase.Ended() && (!strings.Contains(t.Text, "placed again") || !j.hasLost(t))
 	})
 }
 

@@ -177,12 +177,20 @@ func (m *Machine) onBorder(in step.BorderReceived) {
 	}
 }
 
-// onMessage takes what a submitter of this domain says to a neighbour, and what the controller says
-// to this gateway.
+// onMessage takes what members of this domain say.
 func (m *Machine) onMessage(in step.MessageReceived) {
 	if !m.isValid(in.From, in.Message) || m.banned.Has(in.From) {
 		return
 	}
+	if noted, is := in.Message.(protocol.FavoursNoted); is {
+		m.onNoted(in.From, noted)
+		return
+	}
+	m.onSubmitter(in)
+}
+
+// onSubmitter takes what a submitter of this domain says to a neighbour.
+func (m *Machine) onSubmitter(in step.MessageReceived) {
 	to := in.To
 	switch msg := in.Message.(type) {
 	case protocol.Announce:
@@ -203,8 +211,6 @@ func (m *Machine) onMessage(in step.MessageReceived) {
 		m.onCancel(in.From, to, msg.Job)
 	case protocol.ExitAck:
 		m.onExitAck(in.From, to, msg)
-	case protocol.FavoursNoted:
-		m.onNoted(in.From, msg)
 	case protocol.Clear:
 		if key := (query{job: msg.Job, domain: to}); m.queries[key].submitter == in.From {
 			delete(m.queries, key)

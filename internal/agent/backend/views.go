@@ -203,21 +203,7 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		v.Kept = &t.Kept
 	}
 	v.Promise = promiseView(t)
-	switch v.Phase {
-	case view.PhaseSuspended:
-		v.Text = standingText(t)
-	case view.PhasePreparing:
-		v.Text = t.Standing.String()
-	default:
-	}
-	if t.Phase == grid.PhaseCollecting && t.Standing != grid.ReasonNone {
-		v.Text = "it has ended; its outputs wait at their site for space on this machine's disk"
-	}
-	if !t.Astray.IsZero() {
-		v.Text = fmt.Sprintf("its site is back on another disk, or another machine, and knows "+
-			"nothing of it; as it may still run on the old one until %s, it is placed again then; "+
-			"submit cancel ends it now", t.Astray.Local().Format("15:04 on Jan 2"))
-	}
+	v.Text = situation(v.Phase, t)
 	if t.Phase == grid.PhaseStaging && t.Total > 0 {
 		v.Progress = &view.Progress{DoneBytes: t.Done, TotalBytes: t.Total}
 	}
@@ -234,6 +220,24 @@ func taskView(job broker.JobState, t broker.TaskState, n names) view.TaskView {
 		fillEnd(&v, job, t, item)
 	}
 	return v
+}
+
+// situation says what a person should know of a task that has not ended.
+func situation(shown view.Phase, t broker.TaskState) string {
+	switch {
+	case !t.Astray.IsZero():
+		return fmt.Sprintf("its site is back on another disk, or another machine, and knows "+
+			"nothing of it; as it may still run on the old one until %s, it is placed again then; "+
+			"submit cancel ends it now", t.Astray.Local().Format("15:04 on Jan 2"))
+	case t.Phase == grid.PhaseCollecting && t.Standing != grid.ReasonNone:
+		return "it has ended; its outputs wait at their site for space on this machine's disk"
+	case shown == view.PhaseSuspended:
+		return standingText(t)
+	case shown == view.PhasePreparing:
+		return t.Standing.String()
+	default:
+		return ""
+	}
 }
 
 // savedView is the checkpoint that a task would go on from, nil if there is none.

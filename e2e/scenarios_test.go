@@ -55,6 +55,8 @@ func onDemand() map[string]string {
 		"deadline.txt":    "TestDeadlinesAreKeptOrRefusedAtOnce shows it in less time",
 		"reservation.txt": "TestReservationIsKept shows it in less time",
 		"fixed-start.txt": long, "split.txt": long, "flood.txt": long, "after.txt": less,
+		"isolated.txt": "its 27 tasks at a time starve a small machine; make chaos cuts off real " +
+			"processes, the short form each time",
 		"array.txt": "it wants more processors than a small machine has: attempts that starve freeze, " +
 			"and move",
 		"crowd.txt": less, "full.txt": less, "submitter-killed.txt": less,

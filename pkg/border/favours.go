@@ -40,6 +40,15 @@ func (f *favours) of(domain grid.SiteID) favour {
 	return favour{Given: own.Given + others.Given, Taken: own.Taken + others.Taken}
 }
 
+// areTold reports whether the controller has all that this gateway has. It may have more, of
+// domains that are forgotten here.
+func (f *favours) areTold() bool {
+	return !slices.ContainsFunc(slices.Sorted(maps.Keys(f.own)), func(domain grid.SiteID) bool {
+		own, told := f.own[domain], f.told[domain]
+		return told.Given < own.Given || told.Taken < own.Taken
+	})
+}
+
 // rank counts the links whose domains owe less than this one does: they are served before it.
 func (m *Machine) rank(domain grid.SiteID) (before int) {
 	own := m.favours.of(domain).debt()
@@ -94,7 +103,7 @@ func (m *Machine) onController(in step.Controller) {
 // has links: so it hears in return what a deputy has.
 func (m *Machine) tellFavours() {
 	f := &m.favours
-	if f.controller.Site == "" || len(m.near.links) == 0 && maps.Equal(f.own, f.told) {
+	if f.controller.Site == "" || len(m.near.links) == 0 && f.areTold() {
 		m.out.StopTimer(timerFavours, "")
 		return
 	}

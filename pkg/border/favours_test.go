@@ -111,7 +111,8 @@ func TestFavoursAreToldToTheEnd(t *testing.T) {
 	if r.after(favoursEvery) == nil {
 		t.Error("it is not told again until it is noted")
 	}
-	r.noted(7, oneAccount(other, 3, 0), nil)
+	more := protocol.Account{Domain: "forgotten", GivenCoreMS: 1}
+	r.noted(7, append(oneAccount(other, 3, 0), more), nil)
 	r.wait(favoursEvery)
 	if r.after(time.Hour) != nil {
 		t.Error("it goes on")

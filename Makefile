@@ -69,7 +69,7 @@ UNRACED := archtest|crosscheck|eval|figures|mutants|play|scenario|vectors
 UNRACED_TESTS := TestConformance|TestAHistorysFileIsBounded|TestAJobMovesBetweenEngines|TestAMovedJobIsTheSame|TestAStateThatChangesALittleMovesALittle|TestASupervisorWithoutDescriptors|TestGuestIsDeterministic
 
 race:
-	@go test -race -short -timeout 20m -skip '^($(UNRACED_TESTS))$$' \
+	@go test -race -short -p 3 -timeout 20m -skip '^($(UNRACED_TESTS))$$' \
 		$$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
 
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.

@@ -17,6 +17,7 @@ import (
 )
 
 func TestJobRunsElsewhere(t *testing.T) {
+	t.Parallel()
 	a, b := pair(t)
 	input := a.store(t, "input")
 	job := a.job(t, "print=hello", "put=/out/x:result", "exit=0")
@@ -74,6 +75,7 @@ func TestSubmitNeedsItsData(t *testing.T) {
 }
 
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 3)
 	a := start(t, c[0])
 	b := start(t, c[1], a)
@@ -208,6 +210,7 @@ func TestPauseEndsByItself(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
+	t.Parallel()
 	for _, now := range []bool{false, true} {
 		t.Run(fmt.Sprintf("now=%t", now), func(t *testing.T) {
 			a, b := pair(t)
@@ -270,6 +273,7 @@ func TestResumeCallsOffStop(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 3)
 	a := start(t, c[0])
 	b := start(t, c[1], a)

@@ -114,6 +114,7 @@ func (n *node) text(t *testing.T, cid grid.CID) string {
 }
 
 func TestEndedJobsOfAnEarlierVersionMoveToTheHistory(t *testing.T) {
+	t.Parallel()
 	a, last, copies := past(t, 200)
 	jobs, err := a.Jobs(t.Context(), view.JobQuery{Limit: 1000})
 	if err != nil || len(jobs) != 201 || jobs[0].ID != last || jobs[200].ID != copies[0] {
@@ -154,6 +155,7 @@ func TestEndedJobsOfAnEarlierVersionMoveToTheHistory(t *testing.T) {
 }
 
 func TestAJobOfTheHistoryIsDescribedInFull(t *testing.T) {
+	t.Parallel()
 	a, last, copies := past(t, 100)
 	old := grid.TaskID{Job: copies[0]}
 	detail, err := a.Job(t.Context(), old.Job)
@@ -183,6 +185,7 @@ func TestAJobOfTheHistoryIsDescribedInFull(t *testing.T) {
 }
 
 func TestForgettingJobsLetsGoOfTheirData(t *testing.T) {
+	t.Parallel()
 	a, last, copies := past(t, 100)
 	cid := a.task(t, grid.TaskID{Job: last}).Outputs[0].CID
 	pinned := func() bool {
@@ -223,6 +226,7 @@ func TestForgettingJobsLetsGoOfTheirData(t *testing.T) {
 }
 
 func TestOldJobsLeaveTheHistoryByThemselves(t *testing.T) {
+	t.Parallel()
 	a, _, copies := past(t, 100)
 	a.close(t)
 	var log bytes.Buffer

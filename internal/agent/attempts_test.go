@@ -199,6 +199,7 @@ func TestWhatAttemptsUse(t *testing.T) {
 // What ran while the disk was full counts as stopped, with the time that it took, unless its end
 // was the site's doing in any case.
 func TestAnEndOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cause, want grid.ExitCause
 		full        bool

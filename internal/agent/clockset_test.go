@@ -14,6 +14,7 @@ import (
 // then on, and what is reserved moves with it. The site's clock is wrong by some minutes, which
 // does not matter.
 func TestARunningAgentFollowsItsClock(t *testing.T) {
+	t.Parallel()
 	const skew = 5 * time.Minute
 	var set atomic.Int64
 	c := agent.Plans(t, 2)

@@ -13,6 +13,7 @@ import (
 // A site, over the real network, gives a wrong result of everything. With agreement, and with
 // spot checks alone, right results are delivered, the site is outvoted, and then has no more work.
 func TestALyingSiteIsFound(t *testing.T) {
+	t.Parallel()
 	for name, how := range map[string]grid.Redundancy{
 		"agreement": {Replicas: 3, Agreement: 2}, "spot checks": {Verify: .02},
 	} {

@@ -97,6 +97,7 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 
 // A site takes part where its owner wants that, for its own domain, and for one asker at a time.
 func TestWhoTakesPart(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*protocol.GroupAsk, *Controlling)
 		takes  bool

@@ -322,6 +322,7 @@ func TestCertificatesByThemselves(t *testing.T) {
 // Between agents: what a group member says on an owner's behalf another site's machine hears as
 // the owner's, by its stream and by gossip, and over a restart it heeds no lower term.
 func TestAgentsHeedWhoActs(t *testing.T) {
+	t.Parallel()
 	owner := identity(t)
 	one, two := mates(t, func(c *Config) { c.P2P.Allow = append(c.P2P.Allow, owner.Site()) })
 	two.heeding.allowed = func(grid.SiteID) bool { return true } // it lists no owner

@@ -10,6 +10,7 @@ import (
 // The submitter's machine grants leases as the owner sets them. Reservations have no shorter ones
 // than tasks, and without a setting those of the machine.
 func TestLeasesReachTheSubmittersMachine(t *testing.T) {
+	t.Parallel()
 	c := plans(t, 1)[0]
 	standard := broker.Default("here")
 	for _, of := range []struct {

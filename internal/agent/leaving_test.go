@@ -75,6 +75,7 @@ func (v *virtual) awaitPhase(by *virtualSite, id grid.TaskID, want view.Phase) {
 // A site that is to end waits until running jobs have ended, and then for ten seconds for
 // submitters that do not acknowledge it. With nothing of either it ends without delay.
 func TestHowLongASiteWaitsBeforeItEnds(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		run, mute   string
 		least, most time.Duration

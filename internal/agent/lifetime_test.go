@@ -224,6 +224,7 @@ func TestWhatIsKnownFromEarlierRuns(t *testing.T) {
 
 // A site's death certificate reaches the machine of the submitter that it is for.
 func TestADeathCertificateIsTold(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t, func(c *Config) { c.Herald = []string{"herald"} })
 	eventually(t, "there is a way", func() bool { return len(one.mesh.Ways(two.Self())) > 0 })
 	f := one.work.farewell(testAttempt, two.Self())

@@ -38,6 +38,7 @@ func mates(t *testing.T, tune ...func(*Config)) (one, two *bench) {
 
 // Both machines hear of a peer what it says of itself, and when it is gone.
 func TestPeersAreTold(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t)
 	for _, seen := range [][]step.PeerSeen{
 		list[step.PeerSeen](one), heardOf[step.PeerSeen](&one.ofBroker),
@@ -71,6 +72,7 @@ func TestPeersAreTold(t *testing.T) {
 // A message reaches the machine that it is for and no other; what is sent to this site itself
 // does not need a network. A tap sees what goes and what comes.
 func TestMessagesReachTheirMachine(t *testing.T) {
+	t.Parallel()
 	var sending, received []protocol.Message
 	one, two := mates(t, func(c *Config) {
 		c.Taps.Sending = func(_ grid.SiteID, m protocol.Message) bool {
@@ -239,6 +241,7 @@ func TestStagingFromAnotherSite(t *testing.T) {
 // The outputs of an attempt are fetched and kept for their job; what cannot be had is named,
 // and is the other site's problem.
 func TestOutputsAreCollected(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t)
 	ref := two.store(t, "result")
 	one.order(step.Collect{Attempt: testAttempt, Outputs: []grid.CID{ref.CID}, From: two.Self()})
@@ -276,6 +279,7 @@ func TestOutputsAreCollected(t *testing.T) {
 // A log can be read only by the site whose attempt it is, and the site that runs it has to be
 // there.
 func TestLogsOfOtherSites(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t)
 	body, err := one.OpenLog(t.Context(), two.Self(), testAttempt, view.LogQuery{Stream: "stdout"})
 	if err != nil {
@@ -298,6 +302,7 @@ func TestLogsOfOtherSites(t *testing.T) {
 // An owner's ban is told to both machines, once, and the banned site's connection ends; so is
 // the end of the ban.
 func TestAnOwnersDecisionIsTold(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t)
 	record, err := one.members.Ban(two.Self(), "two", "as the test says")
 	if err != nil || record != nil {
@@ -330,6 +335,7 @@ func TestAnOwnersDecisionIsTold(t *testing.T) {
 // How fast data moves between two sites is told to both machines, when it was measured and when
 // the other one is seen again.
 func TestTheRatesOfALinkAreTold(t *testing.T) {
+	t.Parallel()
 	one, two := mates(t)
 	ref := two.store(t, noise(2<<20))
 	one.order(step.Collect{Attempt: testAttempt, Outputs: []grid.CID{ref.CID}, From: two.Self()})

@@ -80,6 +80,7 @@ func ownerRules() yield.Rules {
 // When the owner comes, running jobs are suspended, their submitters are told why and
 // nothing is offered; when the owner goes, the jobs run on from where they were.
 func TestOwnerComesAndGoes(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 2)
 	d := newDesk(t)
 	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root}
@@ -132,6 +133,7 @@ func TestOwnerComesAndGoes(t *testing.T) {
 
 // An owner who stays gets rid of the attempt, and the task runs elsewhere.
 func TestOwnerStays(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 3)
 	d := newDesk(t)
 	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root, Patience: time.Second}
@@ -164,6 +166,7 @@ func (s stubborn) Start(ctx context.Context, a lrm.Attempt) (lrm.Process, error)
 // What cannot be suspended is stopped: the owner is not harmed, and nothing is
 // lost because the submitter hears of it.
 func TestWhatCannotBeSuspendedIsStopped(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 2)
 	d := newDesk(t)
 	c[1].Owner = agent.Owner{Yield: true, Rules: ownerRules(), Root: d.root}

@@ -45,6 +45,7 @@ func TestPins(t *testing.T) {
 
 // A release costs what its owner holds, however much others do: each task's end is one.
 func TestAReleaseDoesNotLookAtWhatOthersHold(t *testing.T) {
+	t.Parallel()
 	a := newBench(t, fake.New(fake.Config{}))
 	cost := func() time.Duration {
 		least := time.Hour

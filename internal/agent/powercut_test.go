@@ -31,6 +31,7 @@ func lonely(t *testing.T, dir string) agent.Config {
 // TestPowerFails: wherever the power fails in the life of an agent, it starts again, knows the
 // jobs that it took, and has the results that it gave as done.
 func TestPowerFails(t *testing.T) {
+	t.Parallel()
 	if dir := os.Getenv(powercut.Role); dir != "" {
 		submitAndAcknowledge(t, start(t, lonely(t, dir)))
 		return

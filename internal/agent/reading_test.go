@@ -114,6 +114,7 @@ func TestLogsThatAreNoFiles(t *testing.T) {
 // A reader that leaves ends what feeds it; an agent that ends ends its readers, whether they
 // read or not.
 func TestReadersThatLeave(t *testing.T) {
+	t.Parallel()
 	b, _, a := play(t, wasmTask())
 	printed(t, a, "out", "")
 	ended := make(chan error, 1)
@@ -172,6 +173,7 @@ func TestReadersThatLeave(t *testing.T) {
 // A request for a log is one line of bounded length that names an attempt; all else is counted
 // and not answered.
 func TestRequestsForLogs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, newPuppet())
 	count := func(event string) int64 { return b.Known().Counters[event] }
 	ask := func(line string) string {
@@ -236,6 +238,7 @@ func TestASilentReaderIsStillThere(t *testing.T) {
 
 // An attempt's data is laid out once it is here; what goes wrong names the input.
 func TestStagingThatGoesWrong(t *testing.T) {
+	t.Parallel()
 	const nowhere = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 	for _, c := range []struct {
 		name   string

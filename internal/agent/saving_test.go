@@ -228,6 +228,7 @@ func TestACheckpointThatIsNowhere(t *testing.T) {
 
 // The submitter's agent keeps a checkpoint that it has pulled and looked at, and no other.
 func TestCheckpointsArePulled(t *testing.T) {
+	t.Parallel()
 	site, b := mates(t)
 	pull := func(c grid.Checkpoint) step.Pulled {
 		t.Helper()

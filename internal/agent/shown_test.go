@@ -18,6 +18,7 @@ import (
 // who was dead and when, what was decided and what was said. Of an agent whose journals are not
 // given others tell.
 func TestJournalsAreShown(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../testdata/scenarios/site-killed.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -85,6 +85,7 @@ func (n *node) rounds(t *testing.T, jobs int) []time.Duration {
 // no other: a round that waits for it lasts as long as its TTL. How long rounds take on an idle
 // machine is printed, and no machine is expected to be idle.
 func TestRoundsDoNotWaitForASilentMember(t *testing.T) {
+	t.Parallel()
 	c := agent.Plans(t, 4)
 	submitter := start(t, c[0])
 	one := start(t, c[1], submitter)

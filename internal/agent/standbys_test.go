@@ -96,6 +96,7 @@ func (n *node) output(t *testing.T, task view.TaskView) string {
 // The owner's agent dies while its job runs; the job goes on, neither moved nor lost, ends while
 // the owner is away, and the owner that comes back has its result.
 func TestAJobOutlivesItsOwnersAgent(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
 	job := owner.job(t, "run=4s", "put=/out/x:result", "exit=0")
@@ -130,6 +131,7 @@ func TestAJobOutlivesItsOwnersAgent(t *testing.T) {
 // An agent that stops in order hands over before it goes, however it is told to: nobody has to
 // miss it first.
 func TestAnOrderlyStopHandsOver(t *testing.T) {
+	t.Parallel()
 	for name, stop := range map[string]func(*testing.T, *node){
 		"by a signal": func(_ *testing.T, n *node) { n.end() },
 		"by its owner": func(t *testing.T, n *node) {
@@ -160,6 +162,7 @@ func TestAnOrderlyStopHandsOver(t *testing.T) {
 // The owner's disk is lost, but for its key. The agent that starts anew with the key joins its
 // group again, and has the jobs and their results.
 func TestAJobOutlivesItsOwnersDisk(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
 	job := owner.job(t, "run=2s", "put=/out/x:result", "exit=0")
@@ -188,6 +191,7 @@ func TestAJobOutlivesItsOwnersDisk(t *testing.T) {
 
 // A standby that is lost is not missed; what its site ran moves.
 func TestAStandbyIsLost(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
 	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
@@ -223,6 +227,7 @@ func TestWhoDoesNotStandByIsShown(t *testing.T) {
 // With both standbys lost nothing is promised any more: a submission is refused with the reason,
 // and with one of them back all goes on.
 func TestWithoutAMajorityNothingIsPromised(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
 	standbys := standbysOf(t, nodes, owner.Self())
@@ -250,6 +255,7 @@ func TestWithoutAMajorityNothingIsPromised(t *testing.T) {
 // Both standbys are lost for good: the owner says so, naming them, and the agent goes on alone
 // with the jobs that it knew, then with others. A standby that is heard cannot be given up.
 func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 5)
 	owner := nodes[0]
 	if err := owner.Backend.Recover(t.Context(), nil); !errors.Is(err, view.ErrConflict) {
@@ -285,6 +291,7 @@ func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
 // the agent does not act beside its standbys. It joins them, or, when they are lost too, waits for
 // its owner's word.
 func TestFactsWithoutTheirLogDoNotAct(t *testing.T) {
+	t.Parallel()
 	for _, alive := range []bool{true, false} {
 		nodes := grouped(t, 4)
 		owner := nodes[0]
@@ -335,6 +342,7 @@ func loseLog(t *testing.T, dir string) {
 // A certificate of a group that is no more, which somebody shows again, changes nothing for its
 // owner.
 func TestAnOldCertificateChangesNothing(t *testing.T) {
+	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
 	old := owner.Certificate(t.Context())

@@ -84,6 +84,7 @@ func awaitStandbys(t *testing.T, owner *node) {
 
 // An owner's facts grow beyond what a standby keeps: it is replaced by a site that keeps more.
 func TestAStandbyWithTooMuchIsReplaced(t *testing.T) {
+	t.Parallel()
 	nodes := standbyLimits(t, nil, 64, 1, 64, 64)
 	owner, small, spare := nodes[0], nodes[1], nodes[3]
 	spare.awaitPeers(t, 3)
@@ -101,6 +102,7 @@ func TestAStandbyWithTooMuchIsReplaced(t *testing.T) {
 
 // Nobody keeps as much: the owner's agent goes on alone, with all that it had.
 func TestWithTooMuchForAllTheOwnerGoesOnAlone(t *testing.T) {
+	t.Parallel()
 	nodes := standbyLimits(t, nil, 64, 1, 1)
 	owner := nodes[0]
 	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))

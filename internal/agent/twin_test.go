@@ -59,6 +59,7 @@ func (o *overlaps) highest() int {
 // that was started later is the site. The other one learns of it from a third, ends with all that
 // it runs, and starts no more. No task runs at both.
 func TestTwins(t *testing.T) {
+	t.Parallel()
 	of := &overlaps{running: make(map[grid.TaskID]int)}
 	plans := agent.Plans(t, 2)
 	plans[1].Machine = "cloned"

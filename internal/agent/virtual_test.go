@@ -472,6 +472,7 @@ func (v *virtual) doubled() int {
 // TestScenariosOnTheRealStack plays the same files as the simulator does, with
 // the same expectations.
 func TestScenariosOnTheRealStack(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("plays all scenarios, for a minute: run it without -short")
 	}

@@ -253,6 +253,7 @@ func TestAttemptRuns(t *testing.T) {
 }
 
 func TestStopInEveryState(t *testing.T) {
+	t.Parallel()
 	t.Run("unknown", func(t *testing.T) {
 		b := newBench(t, fake.New(fake.Config{}))
 		b.order(step.StopAttempt{Attempt: testAttempt})

@@ -62,7 +62,8 @@ test:
 # pkg/ has no goroutine, which internal/archtest checks: nothing there can race by itself. The
 # rooms left out only compute on it, or read the code, and take a third of the time. With -short
 # documents are not walked, whose programs are not raced, and no scenario is played: the longest
-# test, of loops that take turns in virtual time.
+# test, of loops that take turns in virtual time. As much of the time is spent waiting, three
+# packages run side by side.
 UNRACED := archtest|crosscheck|eval|figures|mutants|play|scenario|vectors
 
 # Tests that take long in a single goroutine, or in programs that are not raced.

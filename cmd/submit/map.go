@@ -14,8 +14,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const mapLong = `Run a command once for each argument, each time as a task of its own on some site, as
-GNU parallel does on one machine. Arguments stand behind :::, or a line each in a
+const mapLong = `Run a command once for each argument, each time as a task of its own on some site,
+as GNU parallel does on one machine. Arguments stand behind :::, or a line each in a
 file behind :::: (- is standard input), or on standard input when neither is given.
 
 In the command these stand for the argument, quoted for sh; without any of them the
@@ -79,7 +79,8 @@ func (a *app) mapCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
 	flags.StringVar(&f.wasm, "wasm", "", "module to run instead of a command")
-	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "file or directory that is sent to every task")
+	flags.StringArrayVarP(&f.inputs, "input", "i", nil,
+		"file or directory that is sent to every task")
 	flags.StringArrayVar(&f.returns, "return", nil,
 		"file that a task makes and that comes back, such as {}.gz")
 	flags.BoolVar(&f.noFiles, "no-files", false, "send no files that arguments or the command name")
@@ -118,13 +119,7 @@ func (a *app) orderOf(flags *pflag.FlagSet, f *mapFlags, args []string) (jobmap.
 	}
 	words := line.Words
 	if f.wasm == "" && len(words) > 1 && strings.ContainsAny(words[0], " \t\n") {
-		if err := flags.Parse(words[1:]); err != nil {
-			return jobmap.Order{}, usage("%w; behind a command in one word stand flags of submit map: "+
-				"write the whole command as one word", err)
-		}
-		words = append(words[:1:1], flags.Args()...)
-		a.client.Close() // the flags may name another agent
-		if err := a.configure(flags); err != nil {
+		if words, err = a.flagsBehind(flags, words); err != nil {
 			return jobmap.Order{}, err
 		}
 	}
@@ -138,6 +133,16 @@ func (a *app) orderOf(flags *pflag.FlagSet, f *mapFlags, args []string) (jobmap.
 		Words: words, Wasm: f.wasm, Arguments: arguments, Returns: f.returns, Inputs: f.inputs,
 		NoFiles: f.noFiles,
 	}, nil
+}
+
+// flagsBehind reads flags behind a command that is one word, and gives the words that are left.
+func (a *app) flagsBehind(flags *pflag.FlagSet, words []string) ([]string, error) {
+	if err := flags.Parse(words[1:]); err != nil {
+		return nil, usage("%w; what stands behind a command in one word are flags of submit map: "+
+			"write the whole command as one word", err)
+	}
+	a.client.Close() // the flags may name another agent
+	return append(words[:1:1], flags.Args()...), a.configure(flags)
 }
 
 func (a *app) readArguments(name string) ([]string, error) {

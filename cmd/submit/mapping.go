@@ -32,7 +32,7 @@ func (a *app) runMap(ctx context.Context, f *mapFlags, order jobmap.Order) error
 	}
 	m := &f.follow
 	defer m.close()
-	if err := m.open(""); err != nil {
+	if err = m.open(""); err != nil {
 		return err
 	}
 	id, count, err := a.hand(ctx, plan)
@@ -100,14 +100,14 @@ func (m *mapping) follow(ctx context.Context, id grid.JobID) error {
 	var last view.JobView
 	err = a.watch(ctx, id, func(v view.JobView) (bool, error) {
 		last = v
-		complete, err := m.look(ctx, v)
-		if errors.Is(err, client.ErrUnreachable) {
-			return false, nil // watched for with patience
+		complete, wrong := m.look(ctx, v)
+		if errors.Is(wrong, client.ErrUnreachable) {
+			return false, nil // it is watched for with patience
 		}
-		if err == nil {
+		if wrong == nil {
 			m.show(v)
 		}
-		return complete && v.Phase.Ended(), err
+		return complete && v.Phase.Ended(), wrong
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -115,10 +115,8 @@ func (m *mapping) follow(ctx context.Context, id grid.JobID) error {
 			m.again(id), id)
 		return &codeError{code: exitDetached}
 	case err != nil:
-		return &codeError{
-			code:  exitOurs,
-			cause: fmt.Errorf("follow job %s: %w; it goes on, `%s` follows it again", id, err, m.again(id)),
-		}
+		cause := fmt.Errorf("follow job %s: %w; it goes on, `%s` follows it again", id, err, m.again(id))
+		return &codeError{code: exitOurs, cause: cause}
 	}
 	return m.end(ctx, last)
 }

@@ -41,15 +41,22 @@ func (m *mapping) open(id grid.JobID) error {
 		if m.out, err = openFolder(m.results); err != nil {
 			return usage("--results: %w", err)
 		}
-		if err := m.checkOwner(id); err != nil {
+		if err = m.checkOwner(id); err != nil {
 			return err
 		}
 	}
 	if m.joblog == "" {
 		return nil
 	}
-	m.log, err = os.OpenFile(filepath.Clean(m.joblog), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644) //nolint:gosec // the user's own log, which others may read
-	if err != nil {
+	return m.openLog(id)
+}
+
+// openLog opens the log of tasks, to go on with it or to begin it.
+func (m *mapping) openLog(id grid.JobID) error {
+	const flags = os.O_RDWR | os.O_CREATE | os.O_APPEND
+	var err error
+	//nolint:gosec // the user's own log, which others may read as they may other files
+	if m.log, err = os.OpenFile(filepath.Clean(m.joblog), flags, 0o644); err != nil {
 		return usage("--joblog: %w", err)
 	}
 	if m.logged, err = jobmap.ReadLog(m.log); err != nil {
@@ -86,7 +93,8 @@ func (m *mapping) checkOwner(id grid.JobID) error {
 	case err != nil:
 		return usage("--results: %w", err)
 	case owner != string(id):
-		return usage("--results: %s has the results of job %s; name another directory", m.results, owner)
+		return usage("--results: %s has the results of job %s; name another directory", m.results,
+			owner)
 	}
 	return nil
 }
@@ -97,7 +105,8 @@ func (m *mapping) own(id grid.JobID) error {
 		return nil
 	}
 	if err := m.out.WriteFile(ownerFile, []byte(id+"\n"), 0o644); err != nil {
-		return fmt.Errorf("--results: %w; job %s goes on, `%s` follows it again", err, id, m.again(id))
+		return fmt.Errorf("--results: %w; job %s goes on, `%s` follows it again", err, id,
+			m.again(id))
 	}
 	return nil
 }
@@ -137,7 +146,9 @@ func (m *mapping) write(ctx context.Context, t view.TaskView) (string, error) {
 	return last.String(), err
 }
 
-func (m *mapping) copyStream(ctx context.Context, t view.TaskView, name string, to io.Writer) error {
+func (m *mapping) copyStream(ctx context.Context, t view.TaskView, name string,
+	to io.Writer,
+) error {
 	if t.Started.IsZero() {
 		return nil // it has printed nothing, and no site has it
 	}

@@ -249,17 +249,16 @@ func (m *maker) module() error {
 	if err != nil {
 		return err
 	}
-	kinds := kindsOf(templates)
-	if len(kinds) == 0 {
+	if len(kindsOf(templates)) == 0 {
 		words = append(slices.Clone(words), whole)
 		templates = append(templates, template{parts: []string{"", whole, ""}})
-		kinds = []string{whole}
 	}
 	returns, err := m.parseReturns()
 	if err != nil {
 		return err
 	}
-	if kinds = kindsOf(append(slices.Clone(templates), returns...)); len(kinds) > 1 {
+	kinds := kindsOf(append(slices.Clone(templates), returns...))
+	if len(kinds) > 1 {
 		return fmt.Errorf("a module's tasks can use one replacement string, have %s; use a command, or "+
 			"have the module work out the rest", strings.Join(kinds, " and "))
 	}

@@ -115,7 +115,8 @@ func (m *mapping) follow(ctx context.Context, id grid.JobID) error {
 			m.again(id), id)
 		return &codeError{code: exitDetached}
 	case err != nil:
-		cause := fmt.Errorf("follow job %s: %w; it goes on, `%s` follows it again", id, err, m.again(id))
+		cause := fmt.Errorf("follow job %s: %w; it goes on, `%s` follows it again", id, err,
+			m.again(id))
 		return &codeError{code: exitOurs, cause: cause}
 	}
 	return m.end(ctx, last)

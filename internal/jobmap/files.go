@@ -39,8 +39,8 @@ func local(name string) (string, error) {
 	clean := filepath.ToSlash(filepath.Clean(name))
 	switch {
 	case !filepath.IsLocal(name):
-		return "", errors.New("it is outside the present directory; change to a directory above it, " +
-			"or copy it here")
+		return "", errors.New("it is outside the present directory; change to a directory above " +
+			"it, or copy it here")
 	case clean == ".":
 		return "", errors.New("it is the present directory itself; name what is in it")
 	case strings.Contains(clean, "{{"):
@@ -75,7 +75,8 @@ func (o Order) commonFiles(folder, line string) (sent, error) {
 	var out sent
 	for _, input := range o.Inputs {
 		if _, err := os.Stat(filepath.Join(folder, input)); err != nil && filepath.IsLocal(input) {
-			return nil, fmt.Errorf("--input %s: no such file or directory here; check the name", input)
+			return nil, fmt.Errorf("--input %s: no such file or directory here; check the name",
+				input)
 		}
 		name, err := local(input)
 		if err != nil {
@@ -108,8 +109,8 @@ func ownProgram(folder, line string, given sent) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: no such program here; check the name, or name one of the sites' "+
-			"without a slash", first)
+		return "", fmt.Errorf("%s: no such program here; check the name, or name one of the "+
+			"sites' without a slash", first)
 	}
 	if info.Mode()&0o100 == 0 && !info.IsDir() {
 		return "", fmt.Errorf("%s cannot be run; `chmod +x %s`, or name the program that reads it",

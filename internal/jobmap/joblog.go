@@ -31,8 +31,9 @@ func (e LogEntry) Line() string {
 		start = float64(e.Start.UnixMilli()) / 1000
 	}
 	escape := strings.NewReplacer("\n", `\n`, "\t", `\t`)
-	return fmt.Sprintf("%d\t%s\t%.3f\t%10.3f\t%d\t%d\t%d\t%d\t%s\n", e.Number, escape.Replace(e.Host),
-		start, e.Run.Seconds(), e.Send, e.Receive, e.Code, e.Signal, escape.Replace(e.Command))
+	return fmt.Sprintf("%d\t%s\t%.3f\t%10.3f\t%d\t%d\t%d\t%d\t%s\n", e.Number,
+		escape.Replace(e.Host), start, e.Run.Seconds(), e.Send, e.Receive, e.Code, e.Signal,
+		escape.Replace(e.Command))
 }
 
 // ReadLog gives the numbers of the tasks that a log has. Lines that are cut short, as by a
@@ -43,8 +44,8 @@ func ReadLog(from io.Reader) (map[int]bool, error) {
 	for first := true; ; first = false {
 		line, err := lines.ReadString('\n')
 		if first && line != "" && line != LogHeader {
-			return nil, fmt.Errorf("want a log of tasks, whose first line begins with Seq and Host, "+
-				"have %.20q; name another file", line)
+			return nil, fmt.Errorf("want a log of tasks, whose first line begins with Seq and "+
+				"Host, have %.20q; name another file", line)
 		}
 		if err == io.EOF {
 			return seen, nil

@@ -13,8 +13,9 @@ import (
 func TestLogOfTasks(t *testing.T) {
 	t.Parallel()
 	first := jobmap.LogEntry{
-		Number: 1, Host: "attic", Start: time.UnixMilli(1_767_323_045_250), Run: 1500 * time.Millisecond,
-		Send: 10, Receive: 20, Code: 137, Signal: 9, Command: "a\tb\nc",
+		Number: 1, Host: "attic", Start: time.UnixMilli(1_767_323_045_250),
+		Run: 1500 * time.Millisecond, Send: 10, Receive: 20, Code: 137, Signal: 9,
+		Command: "a\tb\nc",
 	}
 	want := "1\tattic\t1767323045.250\t     1.500\t10\t20\t137\t9\ta\\tb\\nc\n"
 	if got := first.Line(); got != want {

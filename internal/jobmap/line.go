@@ -31,8 +31,8 @@ func Split(words []string) (Line, error) {
 	}
 	line, mark, rest := Line{Words: words[:at]}, words[at], words[at+1:]
 	if strings.HasSuffix(mark, "+") || slices.ContainsFunc(rest, isMark) {
-		return Line{}, errors.New("want one list of arguments, have several; combine them first, as by " +
-			"loops of the shell, and give the lines on standard input")
+		return Line{}, errors.New("want one list of arguments, have several; combine them first, " +
+			"as by loops of the shell, and give the lines on standard input")
 	}
 	if mark == ":::" {
 		if len(rest) == 0 {
@@ -63,7 +63,8 @@ func ReadArguments(from io.Reader) ([]string, error) {
 		out = append(out, lines.Text())
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d is longer than %d bytes; %s", len(out)+1, maxText, intoFiles)
+		return nil, fmt.Errorf("line %d is longer than %d bytes; %s", len(out)+1, maxText,
+			intoFiles)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read arguments: %w", err)
@@ -80,5 +81,5 @@ const maxText = 4096
 
 const intoFiles = "write long ones to files and give the files' names"
 
-var errTooMany = fmt.Errorf("more than %d arguments; give several to each task, as by `xargs -n 10 "+
-	"echo`, or submit them in parts", grid.MaxTasks)
+var errTooMany = fmt.Errorf("more than %d arguments; submit them in parts, as by `split -l %[1]d`",
+	grid.MaxTasks)

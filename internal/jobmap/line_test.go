@@ -26,9 +26,11 @@ func TestWhereArgumentsBegin(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"a ::: b ::: c": "several", "a ::: b :::+ c": "several", "a :::+ b": "several",
-		"a :::: b ::: c": "several", "a :::": "nothing", "a :::: b c": "one file", "a ::::": "one file",
+		"a :::: b ::: c": "several", "a :::": "nothing", "a :::: b c": "one file",
+		"a ::::": "one file",
 	} {
-		if _, err := jobmap.Split(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := jobmap.Split(strings.Fields(line))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", line, err, want)
 		}
 	}
@@ -38,7 +40,8 @@ func TestListsOfArguments(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 4096)
 	for text, want := range map[string]int{
-		"a\nb\n": 2, "a\n\nb": 3, "\n": 1, long + "\n": 1, strings.Repeat("x\n", grid.MaxTasks): grid.MaxTasks,
+		"a\nb\n": 2, "a\n\nb": 3, "\n": 1, long + "\n": 1,
+		strings.Repeat("x\n", grid.MaxTasks): grid.MaxTasks,
 	} {
 		got, err := jobmap.ReadArguments(strings.NewReader(text))
 		if err != nil || len(got) != want {
@@ -46,7 +49,8 @@ func TestListsOfArguments(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "empty", "a\n" + long + "x": "line 2 is longer", strings.Repeat("x", 1<<20): "line 1 is longer",
+		"": "empty", "a\n" + long + "x": "line 2 is longer",
+		strings.Repeat("x", 1<<20):             "line 1 is longer",
 		strings.Repeat("x\n", grid.MaxTasks+1): "more than 100000",
 	} {
 		if _, err := jobmap.ReadArguments(strings.NewReader(text)); err == nil ||

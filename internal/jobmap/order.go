@@ -65,8 +65,8 @@ exit "$code"`
 func (o Order) Make(folder string) (*Map, error) {
 	switch {
 	case len(o.Arguments) == 0:
-		return nil, errors.New("no arguments, so there is nothing to run; give some behind ::: or on " +
-			"standard input")
+		return nil, errors.New("no arguments, so there is nothing to run; give some behind ::: " +
+			"or on standard input")
 	case len(o.Arguments) > grid.MaxTasks:
 		return nil, errTooMany
 	}
@@ -139,7 +139,9 @@ func (m *maker) commands(line string) error {
 		}
 	}
 	return m.eachItem(func(number int, argument string) (string, string, error) {
-		text := command.fill(func(kind string) string { return quote(replaced(kind, argument, number)) })
+		text := command.fill(func(kind string) string {
+			return quote(replaced(kind, argument, number))
+		})
 		value := text
 		if len(returns) > 0 {
 			files, err := m.filesOf(returns, number, argument)
@@ -174,8 +176,8 @@ func (m *maker) filesOf(returns []template, number int, argument string) ([]stri
 			return nil, fmt.Errorf("--return %q: %w", name, err)
 		}
 		if first, double := m.returned[clean]; double {
-			return nil, fmt.Errorf("--return: tasks %d and %d would both write %s; put {} or {#} into it",
-				first, number, clean)
+			return nil, fmt.Errorf("--return: tasks %d and %d would both write %s; put {} or {#} "+
+				"into it", first, number, clean)
 		}
 		m.returned[clean] = number
 		out = append(out, "./"+clean)
@@ -213,7 +215,8 @@ func (m *maker) eachItem(text func(number int, argument string) (string, string,
 func checkText(text string) error {
 	switch {
 	case len(text) > maxText:
-		return fmt.Errorf("its text takes %d bytes, want at most %d; %s", len(text), maxText, intoFiles)
+		return fmt.Errorf("its text takes %d bytes, want at most %d; %s", len(text), maxText,
+			intoFiles)
 	case strings.ContainsRune(text, 0):
 		return errors.New("it holds a zero byte, which no command takes; remove it")
 	case !utf8.ValidString(text):
@@ -259,8 +262,8 @@ func (m *maker) module() error {
 	}
 	kinds := kindsOf(append(slices.Clone(templates), returns...))
 	if len(kinds) > 1 {
-		return fmt.Errorf("a module's tasks can use one replacement string, have %s; use a command, or "+
-			"have the module work out the rest", strings.Join(kinds, " and "))
+		return fmt.Errorf("a module's tasks can use one replacement string, have %s; use a "+
+			"command, or have the module work out the rest", strings.Join(kinds, " and "))
 	}
 	args, shown := []string{}, append([]string{m.Wasm}, words...)
 	for _, t := range templates {

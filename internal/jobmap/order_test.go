@@ -84,12 +84,15 @@ func paths(task grid.Task) []string {
 func TestEachArgumentIsATask(t *testing.T) {
 	t.Parallel()
 	dir := here(t, map[string]string{
-		"a.txt": "1", "d/b c.txt": "2", "cid:x": "3", "count": "#!/bin/sh\n", "lib/l": "4", "fit.py": "5",
+		"a.txt": "1", "d/b c.txt": "2", "cid:x": "3", "count": "#!/bin/sh\n", "lib/l": "4",
+		"fit.py": "5",
 	})
 	m, tasks := load(t, jobmap.Order{
-		Words:     []string{"./count", "{}", "fit.py"},
-		Arguments: []string{"a.txt", "d/b c.txt", "cid:x", "no file", "", "d", "lib/l", "null", "~"},
-		Inputs:    []string{"lib/", "./lib/l"},
+		Words: []string{"./count", "{}", "fit.py"},
+		Arguments: []string{
+			"a.txt", "d/b c.txt", "cid:x", "no file", "", "d", "lib/l", "null", "~",
+		},
+		Inputs: []string{"lib/", "./lib/l"},
 	}, dir)
 	var got [][]string
 	for _, task := range tasks {
@@ -118,7 +121,8 @@ func TestEachArgumentIsATask(t *testing.T) {
 
 func TestArgumentsAreAddedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	_, tasks := load(t, jobmap.Order{Words: []string{"wc", "-l"}, Arguments: []string{"a b"}}, t.TempDir())
+	o := jobmap.Order{Words: []string{"wc", "-l"}, Arguments: []string{"a b"}}
+	_, tasks := load(t, o, t.TempDir())
 	if got := tasks[0].Args[2]; got != "wc -l 'a b'" {
 		t.Errorf("the task runs %q", got)
 	}
@@ -141,7 +145,8 @@ func TestWhatComesBackIsGathered(t *testing.T) {
 	}{{"d/0.x.new", "d/0.x\n", false}, {"7.it's.new", "7.it's\n", true}, {"-3.new", "-3\n", true}} {
 		dir := t.TempDir()
 		script := strings.ReplaceAll(tasks[i].Args[2], jobmap.Gathered, dir+jobmap.Gathered)
-		cmd := exec.CommandContext(t.Context(), sh, append([]string{"-c", script}, tasks[i].Args[3:]...)...)
+		args := append([]string{"-c", script}, tasks[i].Args[3:]...)
+		cmd := exec.CommandContext(t.Context(), sh, args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if (err != nil) != want.fails {
@@ -158,21 +163,24 @@ func TestModulesTakeOneText(t *testing.T) {
 	t.Parallel()
 	dir := here(t, map[string]string{"m.wasm": "\x00asm", "a.txt": "1", "d/b.txt": "2"})
 	o := jobmap.Order{
-		Wasm: "m.wasm", Words: []string{"--in={.}.txt", "{.}"}, Arguments: []string{"a.txt", "d/b.txt"},
-		Returns: []string{"{.}.out"},
+		Wasm: "m.wasm", Words: []string{"--in={.}.txt", "{.}"},
+		Arguments: []string{"a.txt", "d/b.txt"}, Returns: []string{"{.}.out"},
 	}
 	m, tasks := load(t, o, dir)
 	want := grid.Task{
-		Args: []string{"--in=d/b.txt", "d/b"}, Outputs: []grid.Output{{Path: "/d/b.out", To: "d/b.out"}},
+		Args:    []string{"--in=d/b.txt", "d/b"},
+		Outputs: []grid.Output{{Path: "/d/b.out", To: "d/b.out"}},
 	}
-	if diff := cmp.Diff(want, grid.Task{Args: tasks[1].Args, Outputs: tasks[1].Outputs}); diff != "" {
+	got := grid.Task{Args: tasks[1].Args, Outputs: tasks[1].Outputs}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := paths(tasks[1]); !cmp.Equal(got, []string{"/d/b.txt"}) {
 		t.Errorf("the module gets %v", got)
 	}
-	if want := []string{"m.wasm --in=a.txt a", "m.wasm --in=d/b.txt d/b"}; !cmp.Equal(m.Commands, want) {
-		t.Errorf("the commands are %q", m.Commands)
+	commands := []string{"m.wasm --in=a.txt a", "m.wasm --in=d/b.txt d/b"}
+	if !cmp.Equal(m.Commands, commands) {
+		t.Errorf("the commands are %q, want %q", m.Commands, commands)
 	}
 	o.Words, o.Returns = nil, nil
 	if _, tasks = load(t, o, dir); !cmp.Equal(tasks[0].Args, []string{"a.txt"}) {
@@ -200,31 +208,42 @@ func TestWhatIsRefused(t *testing.T) {
 	returns := func(pattern string) jobmap.Order {
 		return with(func(o *jobmap.Order) { o.Returns = []string{pattern} })
 	}
+	inputs := func(name string) jobmap.Order {
+		return with(func(o *jobmap.Order) { o.Inputs = []string{name} })
+	}
+	long := func(n int) jobmap.Order { return order("cat", strings.Repeat("x", n)) }
 	for want, o := range map[string]jobmap.Order{
 		"../b is a file here, and files are sent along: it is outside": order("cat", "../b"),
-		"outside the present directory; change to a directory above":   order("cat", filepath.Join(outside, "b")),
-		"it is the present directory itself; name what is in it":       order("ls", "."),
-		"argument 1: its text takes 4100 bytes":                        order("cat", strings.Repeat("x", 4096)),
-		"argument 1: its text takes 1048576 bytes":                     order("cat", strings.Repeat("x", 1<<20)),
-		"is not UTF-8; rename the file":                                order("cat", "\xff"),
-		"a zero byte":                                                  order("cat", "a\x00b"),
-		"holds {{, which job files replace; rename it":                 order("cat", "{{item}}"),
-		"./a cannot be run; `chmod +x ./a`":                            order("./a", "a"),
-		"./none: no such program here":                                 order("./none {}", "a"),
-		"no command; write it before :::":                              order(" ", "a"),
-		"no arguments":                                                 {Words: []string{"cat"}},
+		"outside the present directory; change to a directory above": order(
+			"cat", filepath.Join(outside, "b")),
+		"it is the present directory itself; name what is in it": order("ls", "."),
+		"argument 1: its text takes 4100 bytes":                  long(4096),
+		"argument 1: its text takes 1048576 bytes":               long(1 << 20),
+		"is not UTF-8; rename the file":                          order("cat", "\xff"),
+		"a zero byte":                                            order("cat", "a\x00b"),
+		"holds {{, which job files replace; rename it":           order("cat", "{{item}}"),
+		"./a cannot be run; `chmod +x ./a`":                      order("./a", "a"),
+		"./none: no such program here":                           order("./none {}", "a"),
+		"no command; write it before :::":                        order(" ", "a"),
+		"no arguments":                                           {Words: []string{"cat"}},
 		"more than 100000 arguments": {
 			Words: []string{"cat"}, Arguments: make([]string, grid.MaxTasks+1),
 		},
-		`--return "../a": it is outside`:         returns("../{}"),
-		"--return: {1} of GNU parallel":          returns("{1}"),
-		"--return: a is an input":                returns("{}"),
-		"--input none: no such file":             with(func(o *jobmap.Order) { o.Inputs = []string{"none"} }),
-		"--input ../b: it is outside":            with(func(o *jobmap.Order) { o.Inputs = []string{"../b"} }),
-		"d is sent as a whole, and d/x to every": {Words: []string{"ls"}, Arguments: []string{"d"}, Inputs: []string{"d/x"}},
-		"tasks 1 and 2 would both write all.txt": {Words: []string{"ls"}, Arguments: []string{"1", "2"}, Returns: []string{"all.txt"}},
-		"{%}: there are no job slots on a mesh":  order("echo {%}", "a"),
-		"{2} of GNU parallel is not known here":  {Wasm: "m", Words: []string{"{2}"}, Arguments: []string{"a"}},
+		`--return "../a": it is outside`: returns("../{}"),
+		"--return: {1} of GNU parallel":  returns("{1}"),
+		"--return: a is an input":        returns("{}"),
+		"--input none: no such file":     inputs("none"),
+		"--input ../b: it is outside":    inputs("../b"),
+		"d is sent as a whole, and d/x to every": {
+			Words: []string{"ls"}, Arguments: []string{"d"}, Inputs: []string{"d/x"},
+		},
+		"tasks 1 and 2 would both write all.txt": {
+			Words: []string{"ls"}, Arguments: []string{"1", "2"}, Returns: []string{"all.txt"},
+		},
+		"{%}: there are no job slots on a mesh": order("echo {%}", "a"),
+		"{2} of GNU parallel is not known here": {
+			Wasm: "m", Words: []string{"{2}"}, Arguments: []string{"a"},
+		},
 	} {
 		if _, err := o.Make(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

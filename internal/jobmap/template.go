@@ -36,11 +36,11 @@ var (
 func parseTemplate(text string) (template, error) {
 	switch found := unknownPattern.FindString(text); {
 	case found == "{%}":
-		return template{}, fmt.Errorf("%s: there are no job slots on a mesh, a task runs on whichever "+
-			"site is free; use {#}, the number of the task", found)
+		return template{}, fmt.Errorf("%s: there are no job slots on a mesh, a task runs on "+
+			"whichever site is free; use {#}, the number of the task", found)
 	case found != "":
-		return template{}, fmt.Errorf("%s of GNU parallel is not known here; use {}, {.}, {/}, {//}, "+
-			"{/.} or {#}, or put the text into a script and send it with --input", found)
+		return template{}, fmt.Errorf("%s of GNU parallel is not known here; use {}, {.}, {/}, "+
+			"{//}, {/.} or {#}, or put the text into a script and send it with --input", found)
 	}
 	var t template
 	at := 0

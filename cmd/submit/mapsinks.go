@@ -166,6 +166,9 @@ func (m *mapping) writeResults(ctx context.Context, t view.TaskView) (string, er
 	if _, err := m.out.Stat(filepath.Join(name, "exit")); err == nil {
 		return "", nil // the log alone is missing
 	}
+	if _, err := m.out.Lstat(name); err == nil {
+		return "", fmt.Errorf("%s is there already; move it away", filepath.Join(m.results, name))
+	}
 	temporary := ".mrs-" + rand.Text()[:12]
 	if err := m.out.Mkdir(temporary, 0o755); err != nil {
 		return "", err

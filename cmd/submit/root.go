@@ -88,8 +88,8 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
-		a.runCommand(), a.mapCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
-		a.describeCommand(),
+		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
+		a.mapCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),

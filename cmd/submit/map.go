@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,7 +95,24 @@ func (a *app) mapCommand() *cobra.Command {
 	flags.StringVar(&f.resume, "resume", "",
 		"follow this job again and write what is not written yet")
 	f.registerNeeds(flags)
+	flags.VarP(noJobs{}, "jobs", "j", "")
+	_ = flags.MarkHidden("jobs") // it fails for flags alone that do not exist
 	return cmd
+}
+
+// noJobs refuses GNU parallel's -j with the reason.
+type noJobs struct{}
+
+// String is the default.
+func (noJobs) String() string { return "" }
+
+// Type is the kind of value, for the help.
+func (noJobs) Type() string { return "number" }
+
+// Set refuses any value.
+func (noJobs) Set(string) error {
+	return errors.New("as many tasks run at a time as the sites have place for; leave it out, " +
+		"and give with --cpus and --memory what one task needs")
 }
 
 // registerNeeds adds the flags that are those of run.
@@ -182,7 +200,7 @@ func (f *mapFlags) document(m *jobmap.Map) map[string]any {
 	return doc
 }
 
-// printCommands is what --dry-run shows.
+// printCommands prints a command a line, for --dry-run.
 func (a *app) printCommands(commands []string) error {
 	for _, command := range commands {
 		if _, err := io.WriteString(a.out, command+"\n"); err != nil {

@@ -159,6 +159,7 @@ func TestMapIsRefusedBeforeItBegins(t *testing.T) {
 		"resources.memory: want":      {line: "--memory much echo ::: a"},
 		"want one list of arguments":  {line: "echo ::: a ::: b"},
 		"retries: want a whole numbe": {line: "--retries 101 echo ::: a"},
+		"as many tasks run at a time": {line: "-j 4 echo ::: a"},
 	} {
 		args := append([]string{"map"}, strings.Fields(strings.ReplaceAll(c.line, "@", b.dir))...)
 		exit, stdout, stderr := b.run(t, c.stdin, args...)

@@ -144,8 +144,8 @@ func (m *mapping) end(ctx context.Context, v view.JobView) error {
 	return err
 }
 
-// taskPage is how many tasks are asked for at a time.
-const taskPage = 1_000
+// taskPage counts the tasks that are asked for at a time.
+const taskPage = 200
 
 // look handles the tasks that have ended since the last look. It reports whether all
 // have that ended so far.
@@ -276,7 +276,7 @@ func mapLine(v view.JobView, left string) string {
 	return strings.Join(parts, ", ")
 }
 
-// commandOf is what a task runs.
+// commandOf gives the command that a task runs.
 func (m *mapping) commandOf(t view.TaskView) string {
 	text := jobmap.CommandOf(m.spec.Args, t.Item)
 	if m.spec.Kind == grid.KindWasm.String() {

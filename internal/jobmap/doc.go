@@ -4,7 +4,7 @@
 // It decides what stands for an argument in the command ({}, {.} and the like), how
 // arguments are quoted for the shell, which of them name files that are sent along, and
 // which files come back. The job itself is a job file, which package jobfile reads; an
-// item of it is the command of one task, so that status and logs show what runs.
+// item of it is the command of one task, so that status and logs show it.
 //
 // A command runs by sh in the directory in which its files are, under the names that they
 // have here. The files that come back are gathered in a directory of their own when the

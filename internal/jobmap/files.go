@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sent is what goes along with a task: names relative to the present directory, clean,
-// with slashes.
+// sent names the files and directories that go along with a task, relative to the present
+// directory, clean, with slashes.
 type sent []string
 
 // covers reports whether a name, or a directory above it, is sent.

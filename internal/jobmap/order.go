@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Order is what a map is asked for.
+// Order asks for a map.
 type Order struct {
 	Words     []string // the command, joined by spaces for sh, or the arguments of the module
 	Wasm      string   // the module's file; empty for a command
@@ -225,7 +225,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// ownFiles is what an argument names, unless every task has it.
+// ownFiles names the file of an argument, unless every task has it.
 func (m *maker) ownFiles(argument string) (sent, error) {
 	if m.NoFiles {
 		return nil, nil
@@ -316,8 +316,8 @@ func moduleOutputs(returns []template) []map[string]string {
 	return out
 }
 
-// CommandOf is what a task runs, as a person would type it: from the arguments of its job
-// and its item.
+// CommandOf gives the command that a task runs, as a person would type it, from the arguments of
+// its job and its item.
 func CommandOf(args []string, value string) string {
 	switch {
 	case len(args) == 3 && slices.Equal(args, []string{shell, "-c", item}):

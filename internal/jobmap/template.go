@@ -75,7 +75,7 @@ func (t template) fill(value func(kind string) string) string {
 	return b.String()
 }
 
-// replaced is what a replacement string stands for.
+// replaced gives the text that a replacement string stands for.
 func replaced(kind, argument string, number int) string {
 	switch kind {
 	case withoutEnding:

@@ -54,9 +54,9 @@ type mapFlags struct {
 
 	inputs, returns []string
 
-	noFiles, dryRun bool
-	follow          mapping
-	resume          string
+	noFiles, dryRun, detach bool
+	follow                  mapping
+	resume                  string
 }
 
 func (a *app) mapCommand() *cobra.Command {
@@ -92,6 +92,7 @@ func (a *app) mapCommand() *cobra.Command {
 	flags.StringVar(&f.follow.joblog, "joblog", "",
 		"file for a line about each task that has ended, as of GNU parallel")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the commands and submit nothing")
+	flags.BoolVarP(&f.detach, "detach", "d", false, "do not wait for the end")
 	flags.StringVar(&f.resume, "resume", "",
 		"follow this job again and write what is not written yet")
 	f.registerNeeds(flags)

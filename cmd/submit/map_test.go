@@ -142,6 +142,21 @@ func TestMapSaysWhatIsNotWritten(t *testing.T) {
 	}
 }
 
+// TestMapIsLeftAlone submits a map without following it, and follows it then.
+func TestMapIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, endAll)
+	exit, stdout, stderr := b.run(t, "", strings.Fields("map -d --parsable echo ::: a b")...)
+	id := strings.TrimSpace(stdout)
+	if exit != exitOK || grid.JobID(id).Validate() != nil {
+		t.Fatalf("code %d, %q, %s", exit, stdout, stderr)
+	}
+	exit, stdout, stderr = b.run(t, "", "map", "-k", "--resume", id[:8])
+	if exit != exitOK || stdout != "task 1\ntask 2\n" {
+		t.Errorf("followed: code %d, %q, %s", exit, stdout, stderr)
+	}
+}
+
 func TestMapIsRefusedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, endAll)
@@ -160,6 +175,7 @@ func TestMapIsRefusedBeforeItBegins(t *testing.T) {
 		"want one list of arguments":  {line: "echo ::: a ::: b"},
 		"retries: want a whole numbe": {line: "--retries 101 echo ::: a"},
 		"as many tasks run at a time": {line: "-j 4 echo ::: a"},
+		"add --results DIR or --deta": {line: "--parsable echo ::: a"},
 	} {
 		args := append([]string{"map"}, strings.Fields(strings.ReplaceAll(c.line, "@", b.dir))...)
 		exit, stdout, stderr := b.run(t, c.stdin, args...)

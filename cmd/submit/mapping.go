@@ -23,6 +23,10 @@ func (a *app) runMap(ctx context.Context, f *mapFlags, order jobmap.Order) error
 	if f.dryRun {
 		return a.printCommands(made.Commands)
 	}
+	if a.parsable && !f.detach && f.follow.results == "" {
+		return usage("--parsable prints ids alone, and tasks print too; add --results DIR or " +
+			"--detach")
+	}
 	for _, note := range made.Notes {
 		a.say("%s", note)
 	}
@@ -39,15 +43,18 @@ func (a *app) runMap(ctx context.Context, f *mapFlags, order jobmap.Order) error
 	if err != nil {
 		return err
 	}
+	if err = m.own(id); err != nil {
+		return err
+	}
+	if f.detach {
+		return a.leave(ctx, id, following{})
+	}
 	if a.parsable {
 		if err := a.show(result{names: []string{string(id)}}); err != nil {
 			return err
 		}
 	} else {
 		a.say("job %s submitted: %d %s", id, count, plural(count, "task"))
-	}
-	if err := m.own(id); err != nil {
-		return err
 	}
 	return m.follow(ctx, id)
 }
@@ -64,6 +71,9 @@ func (a *app) resumeMap(ctx context.Context, f *mapFlags, args []string) error {
 	m := &f.follow
 	defer m.close()
 	if err := m.open(id); err != nil {
+		return err
+	}
+	if err := m.own(id); err != nil {
 		return err
 	}
 	return m.follow(ctx, id)
@@ -111,7 +121,7 @@ func (m *mapping) follow(ctx context.Context, id grid.JobID) error {
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		a.say("detached; job %s goes on. `%s` follows it again, `submit cancel %s` ends it.", id,
+		a.say("\ndetached; job %s goes on. `%s` follows it again, `submit cancel %s` ends it.", id,
 			m.again(id), id)
 		return &codeError{code: exitDetached}
 	case err != nil:

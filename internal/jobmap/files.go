@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,11 @@ func (s sent) within(dir string) string {
 		}
 	}
 	return ""
+}
+
+// without leaves out what lies below a directory.
+func (s sent) without(dir string) sent {
+	return slices.DeleteFunc(s, func(one string) bool { return strings.HasPrefix(one, dir+"/") })
 }
 
 // local is a name as it is sent. Names that lead out of the present directory, and those
@@ -83,7 +89,7 @@ func (o Order) commonFiles(folder, line string) (sent, error) {
 			return nil, fmt.Errorf("--input %s: %w", input, err)
 		}
 		if !out.covers(name) {
-			out = append(out, name)
+			out = append(out.without(name), name)
 		}
 	}
 	if o.Wasm != "" || o.NoFiles {

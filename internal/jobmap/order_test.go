@@ -92,7 +92,7 @@ func TestEachArgumentIsATask(t *testing.T) {
 		Arguments: []string{
 			"a.txt", "d/b c.txt", "cid:x", "no file", "", "d", "lib/l", "null", "~",
 		},
-		Inputs: []string{"lib/", "./lib/l"},
+		Inputs: []string{"./lib/l", "lib/", "lib/l"},
 	}, dir)
 	var got [][]string
 	for _, task := range tasks {

@@ -135,7 +135,7 @@ func (m *mapping) follow(ctx context.Context, id grid.JobID) error {
 // end says how the map has ended.
 func (m *mapping) end(ctx context.Context, v view.JobView) error {
 	if v.Started.IsZero() {
-		return m.app.ending(ctx, v)
+		return errors.Join(m.app.ending(ctx, v), m.disown(v))
 	}
 	if !m.app.parsable {
 		m.app.say("%d %s: %s", v.Count, plural(v.Count, "task"), counts(v.Tasks))

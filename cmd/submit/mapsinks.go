@@ -111,6 +111,14 @@ func (m *mapping) own(id grid.JobID) error {
 	return nil
 }
 
+// disown frees the directory of results of a job that was refused: it has none.
+func (m *mapping) disown(v view.JobView) error {
+	if m.out == nil || v.Phase != view.PhaseRefused {
+		return nil
+	}
+	return m.out.Remove(ownerFile)
+}
+
 // isWritten reports whether a task was handled before this command began.
 func (m *mapping) isWritten(t view.TaskView) bool {
 	number := int(t.Index) + 1

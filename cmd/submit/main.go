@@ -5,6 +5,9 @@
 //	main.go          the program, and its exit codes
 //	root.go          the commands and their common flags
 //	run.go           submit run
+//	map.go           submit map
+//	mapping.go       ... its tasks followed to their ends
+//	mapsinks.go      ... what they leave written: files that come back, results, the log
 //	job.go           submit job
 //	plan.go          submit plan
 //	reserve.go       submit reserve

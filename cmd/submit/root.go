@@ -52,6 +52,7 @@ $XDG_CONFIG_HOME/mrs/submit.yaml, then the default.`
 
 const rootExamples = `  submit run --wasm pi.wasm -- --digits 1000
   submit run --wasm census.wasm -i ./src:/in --out /out/report.json:report.json
+  submit map 'gzip -k {}' --return {}.gz ::: *.txt
   submit job pi.yaml --wait
   submit plan pi.yaml
   submit reserve --at 14:00 --for 2h --cpus 4
@@ -88,7 +89,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
-		a.describeCommand(),
+		a.mapCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),

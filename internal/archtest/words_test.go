@@ -145,7 +145,8 @@ func (given phrases) find(file string, line int, text string, screen bool) []fin
 // onScreen says which documents are written for users rather than for developers.
 func onScreen(file string) bool {
 	switch file {
-	case "README.md", "docs/share.md", "docs/submit.md", "docs/operating.md":
+	case "README.md", "docs/share.md", "docs/submit.md", "docs/operating.md",
+		"docs/from-parallel.md":
 		return true
 	}
 	return strings.HasPrefix(file, "examples/")

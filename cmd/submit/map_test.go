@@ -92,6 +92,11 @@ func TestMapGoesOn(t *testing.T) {
 	}
 	fileHolds(t, filepath.Join(out, "1", "stdout"), "task 1\n")
 	b.write(t, "out/1/stdout", "mine\n")
+	begun, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "log", string(begun)+"2\toth") // a crash has cut a line short
 	endTask(b.agent, id, 1, 137, 2)
 	b.agent.Set(id, 2, func(v *view.TaskView) {
 		v.Phase, v.Ended = view.PhaseCancelled, view.At(clock().Add(time.Minute))

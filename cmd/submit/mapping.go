@@ -257,8 +257,8 @@ func (m *mapping) erase() {
 // show draws how far the map is. Without a terminal it says only why it waits.
 func (m *mapping) show(v view.JobView) {
 	a := m.app
-	if v.Hint != m.hint && !v.Phase.Ended() {
-		if m.hint = v.Hint; m.hint != "" && !a.terminal && !a.parsable {
+	if hint := whyStill(v); hint != m.hint {
+		if m.hint = hint; m.hint != "" && !a.terminal && !a.parsable {
 			a.say("%s", clean(m.hint))
 		}
 	}
@@ -266,10 +266,21 @@ func (m *mapping) show(v view.JobView) {
 		return
 	}
 	lines := []string{mapLine(v, a.timeLeft(v))}
-	if m.hint != "" && !v.Phase.Ended() {
+	if m.hint != "" {
 		lines = append(lines, "  "+clean(m.hint))
 	}
 	m.screen.print(a.err, lines, a.columns())
+}
+
+// whyStill says why nothing goes on. That some tasks wait while others run is as it should be: there
+// are more of them than places.
+func whyStill(v view.JobView) string {
+	under := v.Tasks[view.PhaseAwarded] + v.Tasks[view.PhaseStaging] +
+		v.Tasks[view.PhasePreparing] + v.Tasks[view.PhaseRunning]
+	if v.Phase.Ended() || under > 0 {
+		return ""
+	}
+	return v.Hint
 }
 
 // mapLine is "37/200 done, 1 failed, 5 running, ~3 min left".

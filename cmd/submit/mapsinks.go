@@ -59,13 +59,14 @@ func (m *mapping) openLog(id grid.JobID) error {
 	if m.log, err = os.OpenFile(filepath.Clean(m.joblog), flags, 0o644); err != nil {
 		return usage("--joblog: %w", err)
 	}
-	if m.logged, err = jobmap.ReadLog(m.log); err != nil {
+	var whole int64
+	if m.logged, whole, err = jobmap.ReadLog(m.log); err != nil {
 		return usage("--joblog %s: %w", m.joblog, err)
 	}
 	if id == "" && len(m.logged) > 0 {
 		return usage("--joblog: %s has the tasks of another job; name another file", m.joblog)
 	}
-	if info, wrong := m.log.Stat(); wrong == nil && info.Size() == 0 {
+	if err = m.log.Truncate(whole); err == nil && whole == 0 {
 		_, err = m.log.WriteString(jobmap.LogHeader)
 	}
 	return err

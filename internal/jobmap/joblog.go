@@ -36,23 +36,25 @@ func (e LogEntry) Line() string {
 		escape.Replace(e.Command))
 }
 
-// ReadLog gives the numbers of the tasks that a log has. Lines that are cut short, as by a
-// crash, are left out; a file that is no such log is an error.
-func ReadLog(from io.Reader) (map[int]bool, error) {
-	seen := map[int]bool{}
+// ReadLog gives the numbers of the tasks that a log has, and how many bytes it takes up to the end
+// of its last whole line: what follows was cut short, as by a crash, and is left out. A file that
+// is no such log is an error.
+func ReadLog(from io.Reader) (seen map[int]bool, whole int64, err error) {
+	seen = map[int]bool{}
 	lines := bufio.NewReader(from)
 	for first := true; ; first = false {
 		line, err := lines.ReadString('\n')
 		if first && line != "" && line != LogHeader {
-			return nil, fmt.Errorf("want a log of tasks, whose first line begins with Seq and "+
+			return nil, 0, fmt.Errorf("want a log of tasks, whose first line begins with Seq and "+
 				"Host, have %.20q; name another file", line)
 		}
 		if err == io.EOF {
-			return seen, nil
+			return seen, whole, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read log of tasks: %w", err)
+			return nil, 0, fmt.Errorf("read log of tasks: %w", err)
 		}
+		whole += int64(len(line))
 		text, _, _ := strings.Cut(line, "\t")
 		if number, wrong := strconv.Atoi(text); wrong == nil {
 			seen[number] = true

@@ -24,15 +24,15 @@ func TestLogOfTasks(t *testing.T) {
 	second := jobmap.LogEntry{Number: 12, Code: -1, Command: "never started"}
 	text := jobmap.LogHeader + first.Line() + second.Line()
 	for _, cut := range []string{"", "13", "13\tattic\t1"} {
-		seen, err := jobmap.ReadLog(strings.NewReader(text + cut))
-		if err != nil || !slices.Equal(slices.Sorted(maps.Keys(seen)), []int{1, 12}) {
-			t.Errorf("with %q at the end: %v, %v", cut, seen, err)
+		seen, whole, err := jobmap.ReadLog(strings.NewReader(text + cut))
+		if err != nil || whole != int64(len(text)) || !slices.Equal(slices.Sorted(maps.Keys(seen)), []int{1, 12}) {
+			t.Errorf("with %q at the end: %v, %d, %v", cut, seen, whole, err)
 		}
 	}
-	if seen, err := jobmap.ReadLog(strings.NewReader("")); err != nil || len(seen) > 0 {
+	if seen, _, err := jobmap.ReadLog(strings.NewReader("")); err != nil || len(seen) > 0 {
 		t.Errorf("an empty log: %v, %v", seen, err)
 	}
-	if _, err := jobmap.ReadLog(strings.NewReader("root:x:0\n")); err == nil {
+	if _, _, err := jobmap.ReadLog(strings.NewReader("root:x:0\n")); err == nil {
 		t.Error("another file is taken for a log")
 	}
 }
@@ -42,8 +42,8 @@ func FuzzReadLog(f *testing.F) {
 	f.Add("")
 	f.Add(jobmap.LogHeader + "1\tx\n2\ty")
 	f.Fuzz(func(t *testing.T, text string) {
-		seen, err := jobmap.ReadLog(strings.NewReader(text))
-		if err == nil && len(seen) > strings.Count(text, "\n") {
+		seen, whole, err := jobmap.ReadLog(strings.NewReader(text))
+		if err == nil && (len(seen) > strings.Count(text, "\n") || whole > int64(len(text))) {
 			t.Errorf("%q has %d tasks", text, len(seen))
 		}
 	})

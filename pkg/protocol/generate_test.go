@@ -441,7 +441,10 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 		},
 		"join": func(t *rapid.T) Message {
-			return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)}
+			return JoinRequest{
+				Secret: drawBytes(t, SecretBytes), Name: drawText(t),
+				Knows: JoinRefusal(rapid.Uint8().Draw(t, "knows")),
+			}
 		},
 		"joinanswer": func(t *rapid.T) Message { return drawJoinAnswer(t) },
 		"check":      func(t *rapid.T) Message { return Check{Number: number(t)} },

@@ -59,8 +59,9 @@ type Roster struct {
 
 // JoinRequest redeems an invitation.
 type JoinRequest struct {
-	Secret []byte // of the invitation, SecretBytes long
-	Name   string // of the newcomer, for people, at most 64 bytes
+	Secret []byte      // of the invitation, SecretBytes long
+	Name   string      // of the newcomer, for people, at most 64 bytes
+	Knows  JoinRefusal // the highest refusal that the newcomer has words for; 0 = JoinBroken
 }
 
 // JoinRefusal says why a newcomer is not admitted. The numbers are part of the
@@ -76,7 +77,8 @@ const (
 	JoinBanned    JoinRefusal = 4 // the newcomer is banned
 	JoinFull      JoinRefusal = 5 // the domain has as many members as a roster holds
 	JoinBroken    JoinRefusal = 6 // the inviter cannot write the admission down
-	joinRefusals              = JoinBroken
+	JoinRevoked   JoinRefusal = 7 // the invitation was revoked
+	joinRefusals              = JoinRevoked
 	SecretBytes               = 16    // of an invitation
 	MaxNoteBytes              = 128   // of a record
 	MaxListed                 = 1_024 // sites of a JoinAnswer
@@ -94,11 +96,21 @@ func (r JoinRefusal) String() string {
 		"admitted", "the invitation is not known there", "the invitation has expired",
 		"the invitation is used up",
 		"this site is banned", "the domain is full", "the inviter cannot write the admission down",
+		"the invitation was revoked",
 	}
 	if int(r) < len(names) {
 		return names[r]
 	}
 	return fmt.Sprintf("refusal %d", uint8(r))
+}
+
+// For is the refusal that a newcomer is sent who has words for those up to known: one that it
+// does not know it would take for a damaged answer, and ask again.
+func (r JoinRefusal) For(known JoinRefusal) JoinRefusal {
+	if r <= max(known, JoinBroken) {
+		return r
+	}
+	return JoinExpired
 }
 
 // JoinAnswer admits a newcomer or says why not.
@@ -233,7 +245,9 @@ func setMember(w *wirepb.Wire, m Message) bool {
 		}}
 	case JoinRequest:
 		w.Body = &wirepb.Wire_JoinRequest{
-			JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)},
+			JoinRequest: &wirepb.JoinRequest{
+				Secret: m.Secret, Name: forPeople(m.Name), Knows: uint32(m.Knows),
+			},
 		}
 	case JoinAnswer:
 		answer := &wirepb.JoinAnswer{
@@ -280,7 +294,10 @@ func (r *reader) aboutMembers(w *wirepb.Wire) Message {
 			Answer: b.Roster.GetAnswer(),
 		}
 	case *wirepb.Wire_JoinRequest:
-		return JoinRequest{Secret: b.JoinRequest.GetSecret(), Name: b.JoinRequest.GetName()}
+		return JoinRequest{
+			Secret: b.JoinRequest.GetSecret(), Name: b.JoinRequest.GetName(),
+			Knows: small[JoinRefusal](b.JoinRequest.GetKnows()),
+		}
 	case *wirepb.Wire_JoinAnswer:
 		return r.joinAnswer(b.JoinAnswer)
 	case *wirepb.Wire_Check:

@@ -347,7 +347,7 @@ func drawMember(t *rapid.T) MemberRecord {
 
 func drawJoinAnswer(t *rapid.T) JoinAnswer {
 	m := JoinAnswer{
-		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")),
+		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(JoinRefusals)).Draw(t, "refusal")),
 		Text:    drawText(t),
 		Listed:  drawList(t, 3, drawSite),
 		Addrs:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),

@@ -70,20 +70,20 @@ type JoinRefusal uint8
 
 // The refusals.
 const (
-	JoinAdmitted  JoinRefusal = 0 // no refusal
-	JoinUnknown   JoinRefusal = 1 // nobody was invited with this secret
-	JoinExpired   JoinRefusal = 2 // the invitation has expired
-	JoinUsed      JoinRefusal = 3 // it was used as often as it may be
-	JoinBanned    JoinRefusal = 4 // the newcomer is banned
-	JoinFull      JoinRefusal = 5 // the domain has as many members as a roster holds
-	JoinBroken    JoinRefusal = 6 // the inviter cannot write the admission down
-	JoinRevoked   JoinRefusal = 7 // the invitation was revoked
-	joinRefusals              = JoinRevoked
-	SecretBytes               = 16    // of an invitation
-	MaxNoteBytes              = 128   // of a record
-	MaxListed                 = 1_024 // sites of a JoinAnswer
-	MaxJoinAddrs              = 8     // addresses of a JoinAnswer
-	maxJoinText               = 256   // bytes of a JoinAnswer's or Checked's text
+	JoinAdmitted  JoinRefusal = 0           // no refusal
+	JoinUnknown   JoinRefusal = 1           // nobody was invited with this secret
+	JoinExpired   JoinRefusal = 2           // the invitation has expired
+	JoinUsed      JoinRefusal = 3           // it was used as often as it may be
+	JoinBanned    JoinRefusal = 4           // the newcomer is banned
+	JoinFull      JoinRefusal = 5           // the domain has as many members as a roster holds
+	JoinBroken    JoinRefusal = 6           // the inviter cannot write the admission down
+	JoinRevoked   JoinRefusal = 7           // the invitation was revoked
+	JoinRefusals              = JoinRevoked // the last one
+	SecretBytes               = 16          // of an invitation
+	MaxNoteBytes              = 128         // of a record
+	MaxListed                 = 1_024       // sites of a JoinAnswer
+	MaxJoinAddrs              = 8           // addresses of a JoinAnswer
+	maxJoinText               = 256         // bytes of a JoinAnswer's or Checked's text
 	memberContext             = "mrs/1/member"
 	// MaxRosterRecords is the largest number of records in a Roster message: one of 256 KiB
 	// at their longest.
@@ -201,7 +201,7 @@ func (m JoinRequest) Validate() error {
 // Validate reports the first field that is out of its range.
 func (m JoinAnswer) Validate() error {
 	switch {
-	case m.Refusal > joinRefusals:
+	case m.Refusal > JoinRefusals:
 		return invalidf("join: %s is unknown", m.Refusal)
 	case (m.Refusal == JoinAdmitted) != (m.Admit != nil):
 		return invalidf("join: want either a refusal or an admission")

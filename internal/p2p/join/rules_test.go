@@ -385,7 +385,7 @@ func TestServingAStranger(t *testing.T) {
 	}
 	for why, want := range map[protocol.JoinRefusal]string{
 		protocol.JoinExpired: "expired", protocol.JoinUsed: "used", protocol.JoinBanned: "banned",
-		protocol.JoinFull: "full", protocol.JoinBroken: "broken",
+		protocol.JoinFull: "full", protocol.JoinBroken: "broken", protocol.JoinRevoked: "revoked",
 	} {
 		if got := joinLabel(why); got != want {
 			t.Errorf("%s is counted as %s", why, got)

@@ -117,6 +117,8 @@ func checkKeys(path string, body []byte) error {
 		into = &LinkInviteRequest{}
 	default:
 		switch {
+		case strings.HasPrefix(path, basePath+"/members/") && strings.HasSuffix(path, "/ban"):
+			into = &BanRequest{}
 		case strings.HasPrefix(path, basePath+"/members/"):
 			into = &DecisionRequest{}
 		case strings.HasPrefix(path, basePath+"/links/"):

@@ -53,8 +53,8 @@ func decideCommand(o *options, use, short, long string, ban bool) *cobra.Command
 			notes := cmd.ErrOrStderr()
 			fmt.Fprintf(notes, "%s (%s): %s\n", row.Site, row.Name, standingText(row))
 			for _, i := range row.Revoked {
-				fmt.Fprintf(notes, "%s, by which it came, is revoked; --keep-invitation leaves it open\n",
-					calledText(i))
+				fmt.Fprintf(notes, "%s, by which it came, is revoked; "+
+					"--keep-invitation leaves it open\n", calledText(i))
 			}
 			return nil
 		},

@@ -124,7 +124,8 @@ func (f inviteFlags) checkMade(cmd *cobra.Command, args []string) (time.Duration
 	case err != nil:
 		return 0, fmt.Errorf("--for: %w", err)
 	case valid < time.Second || valid > member.MaxInvite:
-		return 0, fmt.Errorf("--for must be 1s to %dd, not %s", member.MaxInvite/(24*time.Hour), f.span)
+		return 0, fmt.Errorf("--for must be 1s to %dd, not %s",
+			member.MaxInvite/(24*time.Hour), f.span)
 	case f.uses < 1 || f.uses > member.MaxUses:
 		return 0, fmt.Errorf("--uses must be 1 to %d, not %d", member.MaxUses, f.uses)
 	case f.listen != "" && f.listen != "lan":

@@ -20,6 +20,8 @@ func TestOrdersToInviteThatDoNotFit(t *testing.T) {
 	}
 	const one = "--revoke: want the ID or the name of one invitation, as siteagent invite --list " +
 		"shows it, or --all"
+	const everything = "--list shows all invitations; it takes no argument and no --all"
+	there := "--out: " + file + " is there already; remove it, or name another file"
 	for args, want := range map[string]string{
 		"--revoke":                one,
 		"--revoke --all twin":     one,
@@ -27,8 +29,8 @@ func TestOrdersToInviteThatDoNotFit(t *testing.T) {
 		"--revoke \x00":           one,
 		"--all":                   "--all is for --revoke",
 		"--list --revoke":         "--list and --revoke: want one of the two",
-		"--list twin":             "--list shows all invitations; it takes no argument and no --all",
-		"--list --all":            "--list shows all invitations; it takes no argument and no --all",
+		"--list twin":             everything,
+		"--list --all":            everything,
 		"--list -o yaml":          `-o: want table or json, have "yaml"`,
 		"--revoke twin -o json":   "-o is for --list",
 		"-o json":                 "-o is for --list; --out FILE writes the token to a file",
@@ -40,7 +42,7 @@ func TestOrdersToInviteThatDoNotFit(t *testing.T) {
 		"twin":                    "invite takes no argument, have twin",
 		"--uses 0":                "--uses must be 1 to 1024, not 0",
 		"--out \x00":              "--out: want the name of a file",
-		"--out " + file:           "--out: " + file + " is there already; remove it, or name another file",
+		"--out " + file:           there,
 	} {
 		cmd := inviteCommand(&options{})
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -59,7 +61,9 @@ func TestOrdersToInviteThatDoNotFit(t *testing.T) {
 // The table of invitations names who came; a name that its site chose is not obeyed by a terminal.
 func TestTableOfInvitations(t *testing.T) {
 	t.Parallel()
-	by := []view.InvitedSite{{Site: "12D3KooWa", Name: "attic\x1b[2J"}, {Site: "12D3KooWb", Name: "\n"}}
+	by := []view.InvitedSite{
+		{Site: "12D3KooWa", Name: "attic\x1b[2J"}, {Site: "12D3KooWb", Name: "\n"},
+	}
 	var out strings.Builder
 	if err := printInvites(&out, []view.InviteRow{
 		{ID: "3f9c01ab", Name: "lab 3", State: "open", Left: 3, Uses: 5, By: by},

@@ -35,9 +35,9 @@ func printInvites(out io.Writer, rows []view.InviteRow) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSTATE\tMADE\tGOOD UNTIL\tLEFT\tUSED BY")
 	for _, i := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", i.ID, orDash(i.Name), inviteText(i.State),
-			i.Created.Local().Format(minute), i.Expires.Local().Format(minute), i.Left, i.Uses,
-			orDash(invitedText(i.By)))
+		made, until := i.Created.Local().Format(minute), i.Expires.Local().Format(minute)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", i.ID, orDash(i.Name),
+			inviteText(i.State), made, until, i.Left, i.Uses, orDash(invitedText(i.By)))
 	}
 	return w.Flush()
 }

@@ -30,8 +30,8 @@ func tokenText(cmd *cobra.Command, args []string, file string) (string, error) {
 	case cmd.Flags().Changed("token-file"):
 		return unlessStopped(cmd.Context(), func() (string, error) { return tokenOf(file) })
 	case len(args) != 1:
-		return "", usageError{fmt.Errorf("%s: want one token, - to read it from standard input, or "+
-			"--token-file FILE", cmd.Name())}
+		return "", usageError{fmt.Errorf("%s: want one token, - to read it from standard input, "+
+			"or --token-file FILE", cmd.Name())}
 	case args[0] == "-":
 		return unlessStopped(cmd.Context(), func() (string, error) {
 			text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxToken))
@@ -82,8 +82,8 @@ func tokenOf(name string) (string, error) {
 	mode := info.Mode()
 	says := mode.IsRegular() && runtime.GOOS != "windows" // there modes say nothing
 	if says && mode.Perm()&0o077 != 0 {
-		return "", fmt.Errorf("--token-file: %w in %s (mode %04o); run chmod 600 on it, and if others "+
-			"may have read it ask for a new invitation", errTokenReadable, name, mode.Perm())
+		return "", fmt.Errorf("--token-file: %w in %s (mode %04o); run chmod 600 on it, and if "+
+			"they may have done so ask for a new invitation", errTokenReadable, name, mode.Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	if err != nil {

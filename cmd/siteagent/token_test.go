@@ -71,7 +71,8 @@ func TestWhereATokenComesFrom(t *testing.T) {
 		}
 	}
 	long := &endless{}
-	if got, err := tokenCommand(long, "-"); err != nil || len(got) != maxToken || long.read > 4*maxToken {
+	if got, err := tokenCommand(long, "-"); err != nil || len(got) != maxToken ||
+		long.read > 4*maxToken {
 		t.Errorf("of an endless token %d bytes are read, %d are kept, %v", long.read, len(got), err)
 	}
 	if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 2*maxToken), 0o600); err != nil {
@@ -92,7 +93,9 @@ func TestATokenThatOthersCanRead(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mrs1.file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o604: true} {
+	for mode, refused := range map[os.FileMode]bool{
+		0o600: false, 0o400: false, 0o640: true, 0o604: true,
+	} {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}

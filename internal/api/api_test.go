@@ -288,7 +288,7 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"GET", "/members", "", "", 200},
 		{"POST", "/members/12D3KooWother/admit", "", "", 200},
 		{"POST", "/members/12D3KooWother/ban", "application/json", `{"reason": "left"}`, 400},
-		{"POST", "/members/12D3KooWother/admit", "application/json", `{"keep_invitation": true}`, 400},
+		{"POST", "/members/12D3KooWother/admit", "application/json", `{"keep_invitation": 1}`, 400},
 		{"DELETE", "/invites", "", "", 200},
 		{"POST", "/members/no%20site/ban", "", "", 404},
 		{"POST", "/check", "", "", 200},

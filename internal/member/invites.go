@@ -167,7 +167,8 @@ func (i invite) validate() error {
 		return fmt.Errorf("invitation %s: its name is longer than %d bytes, or no text in one line",
 			id, maxInviteName)
 	case len(i.By) > MaxUses:
-		return fmt.Errorf("invitation %s: used by %d sites, want at most %d", id, len(i.By), MaxUses)
+		return fmt.Errorf("invitation %s: used by %d sites, want at most %d",
+			id, len(i.By), MaxUses)
 	}
 	for _, site := range i.By {
 		if err := site.Validate(); err != nil {

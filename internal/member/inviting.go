@@ -35,8 +35,8 @@ func (r *Registry) Invite(
 	invites := pruned(r.invites, now)
 	if countOpen(invites, now) >= maxInvites {
 		return nil, made, fmt.Errorf(
-			"invite: %w: %d invitations are open; revoke one (siteagent invite --list shows them), "+
-				"or wait until one expires", ErrTooMany, maxInvites,
+			"invite: %w: %d invitations are open; revoke one (siteagent invite --list shows "+
+				"them), or wait until one expires", ErrTooMany, maxInvites,
 		)
 	}
 	secret = make([]byte, protocol.SecretBytes)

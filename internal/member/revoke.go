@@ -37,8 +37,8 @@ func (r *Registry) Revoke(which string) (Invite, error) {
 		}
 		return revoked[0], nil
 	default:
-		return Invite{}, fmt.Errorf("%w: %q may be %s; give more of the ID", ErrSeveralInvite, which,
-			r.called(found))
+		return Invite{}, fmt.Errorf("%w: %q may be %s; give more of the ID",
+			ErrSeveralInvite, cut(which, maxInviteName), r.called(found))
 	}
 }
 

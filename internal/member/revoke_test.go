@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +51,8 @@ func TestARevokedInvitation(t *testing.T) {
 		if got := o.redeem("b", secret); got != protocol.JoinRevoked {
 			t.Errorf("the next one hears: %s", got)
 		}
-		if got := o.redeem("a", secret); got != protocol.JoinAdmitted || o.Standing("a") != Admitted {
+		if got := o.redeem("a", secret); got != protocol.JoinAdmitted ||
+			o.Standing("a") != Admitted {
 			t.Errorf("a member whose answer was lost hears: %s", got)
 		}
 		if len(o.Invites()) != 0 || !o.Inviting() {
@@ -138,7 +142,8 @@ func TestWhichInvitationIsRevoked(t *testing.T) {
 		"bb000003 is closed already: the invitation was revoked") {
 		t.Errorf("again: %v", err)
 	}
-	if _, err := o.Revoke("ff"); err == nil || !strings.HasSuffix(err.Error(), `"ff"; none is open`) {
+	_, err := o.Revoke("ff")
+	if err == nil || !strings.HasSuffix(err.Error(), `"ff"; none is open`) {
 		t.Errorf("when none is open: %v", err)
 	}
 }
@@ -168,14 +173,14 @@ func TestErrorsNameSomeInvitations(t *testing.T) {
 // The names of invitations are one line that is not too long.
 func TestNamesOfInvitations(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", maxInviteName)
+	long, words := strings.Repeat("é", maxInviteName), strings.Repeat("n ", maxInviteName)
 	for name, want := range map[string]string{
-		"":                                  "",
-		"lab 3":                             "lab 3",
-		" two\n\tlines \x1b[2J ":            "two lines [2J",
-		"caf\xe9":                           "caf?",
-		long:                                long[:maxInviteName],
-		strings.Repeat("n ", maxInviteName): strings.TrimSpace(strings.Repeat("n ", maxInviteName/2)),
+		"":                       "",
+		"lab 3":                  "lab 3",
+		" two\n\tlines \x1b[2J ": "two lines [2J",
+		"caf\xe9":                "caf?",
+		long:                     long[:maxInviteName],
+		words:                    words[:maxInviteName-1],
 	} {
 		got := inviteName(name)
 		if got != want || inviteName(got) != got {
@@ -184,8 +189,8 @@ func TestNamesOfInvitations(t *testing.T) {
 	}
 }
 
-// ledger is what invitations should be: for each its end, the uses left, who came by it, and
-// whether it was revoked.
+// ledger is a plain table of the invitations that should be: for each its end, the uses left, who
+// came by it, and whether it was revoked.
 type ledger struct {
 	o       *office
 	secrets [][]byte
@@ -362,4 +367,43 @@ func TestInvitationsAreAsTheLedgerSays(t *testing.T) {
 			"":        l.check,
 		})
 	})
+}
+
+// Sites that join while the invitation is revoked are members or are told so; once it is revoked
+// nobody is admitted any more.
+func TestRevokingWhileManyJoin(t *testing.T) {
+	t.Parallel()
+	o := open(t, "", "")
+	secret, _ := o.made(t, "", MaxUses)
+	var revoked atomic.Bool
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for n := range 4 {
+		group.Go(func() {
+			for i, done := 0, false; !done; i++ {
+				for i > MaxUses/5 && !revoked.Load() { // it is not to be used up
+					runtime.Gosched()
+				}
+				done = revoked.Load() // then this one is the last
+				switch got := o.redeem(grid.SiteID(fmt.Sprintf("site%d-%d", n, i)), secret); {
+				case got == protocol.JoinAdmitted && !done:
+					admitted.Add(1)
+				case got != protocol.JoinRevoked:
+					t.Errorf("after the end: %t, a site hears: %s", done, got)
+				}
+			}
+		})
+	}
+	for admitted.Load() < 8 {
+		runtime.Gosched()
+	}
+	if _, err := o.RevokeAll(); err != nil {
+		t.Error(err)
+	}
+	revoked.Store(true)
+	group.Wait()
+	all := o.AllInvites()
+	if len(all) != 1 || int64(len(all[0].By)) != admitted.Load() || all[0].Uses != MaxUses {
+		t.Errorf("%d are admitted; listed is %+v", admitted.Load(), all)
+	}
 }

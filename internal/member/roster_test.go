@@ -190,7 +190,8 @@ func FuzzLocalFiles(f *testing.F) {
 			t.Fatal("too many invitations")
 		}
 		for _, i := range invites {
-			if p := i.public(time.UnixMilli(1)); p.Left < 0 || p.Uses > 2*MaxUses || p.Name != i.Name {
+			p := i.public(time.UnixMilli(1))
+			if p.Left < 0 || p.Uses > 2*MaxUses || p.Name != i.Name {
 				t.Fatalf("read as %+v", p)
 			}
 		}

@@ -38,7 +38,8 @@ type told struct {
 func tell(o *office) told {
 	all := told{
 		Key: o.Key(), Holds: o.Holds(), Records: o.Roster().Records(), Digest: o.Roster().Digest(),
-		Entries: o.Entries(), Invites: o.Invites(), All: o.AllInvites(), Inviting: o.Inviting(), Problems: o.Problems(),
+		Entries: o.Entries(), Invites: o.Invites(), Inviting: o.Inviting(), Problems: o.Problems(),
+		All:       o.AllInvites(),
 		Standings: map[grid.SiteID]Standing{},
 	}
 	for _, site := range []grid.SiteID{"self", "a", "b", "c", "d"} {
@@ -74,6 +75,10 @@ func TestAllIsThereAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := hashOf(secret)[:idChars]
+	invited := Invite{
+		ID: id, Created: at, Expires: at.Add(time.Hour), Left: 2, Uses: 3,
+		By: []grid.SiteID{"a"},
+	}
 	want := told{
 		Key: o.key.Public(), Holds: true, Inviting: true,
 		Records: o.roster.Records(), Digest: o.roster.sum(),
@@ -83,12 +88,7 @@ func TestAllIsThereAfterARestart(t *testing.T) {
 			{Site: "c", Standing: BannedHere, Note: "noisy", Since: at.Add(3 * time.Minute)},
 			{Site: "self", Standing: Admitted, Name: "me", Since: at},
 		},
-		Invites: []Invite{{
-			ID: id, Created: at, Expires: at.Add(time.Hour), Left: 2, Uses: 3, By: []grid.SiteID{"a"},
-		}},
-		All: []Invite{{
-			ID: id, Created: at, Expires: at.Add(time.Hour), Left: 2, Uses: 3, By: []grid.SiteID{"a"},
-		}},
+		Invites: []Invite{invited}, All: []Invite{invited},
 		Standings: map[grid.SiteID]Standing{
 			"self": Admitted, "a": Admitted, "b": Admitted, "c": BannedHere, "d": Unknown,
 		},

@@ -49,7 +49,8 @@ func newSeat(t *testing.T, name string) *seat {
 func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 	t.Helper()
 	reg, err := member.Open(member.Config{
-		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name, Key: key, Now: s.clock,
+		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name, Key: key,
+		Now: s.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +173,8 @@ func TestARevokedSecretIsRefused(t *testing.T) {
 	a := s.start(t, "")
 	b, c := newSeat(t, "b"), newSeat(t, "c")
 	secret := a.invite(t, time.Hour, 3)
-	if answer, err := b.redeem(t, a, secret); err != nil || answer.Refusal != protocol.JoinAdmitted {
+	answer, err := b.redeem(t, a, secret)
+	if err != nil || answer.Refusal != protocol.JoinAdmitted {
 		t.Fatalf("redeem: %v, %v", answer.Refusal, err)
 	}
 	if revoked, err := a.cfg.Members.RevokeAll(); err != nil || len(revoked) != 1 {
@@ -181,7 +183,8 @@ func TestARevokedSecretIsRefused(t *testing.T) {
 	fastest := time.Hour // of some: the machine may be busy with other tests
 	for range 3 {
 		began := time.Now()
-		if answer, err := c.redeem(t, a, secret); err != nil || answer.Refusal != protocol.JoinRevoked {
+		answer, err = c.redeem(t, a, secret)
+		if err != nil || answer.Refusal != protocol.JoinRevoked {
 			t.Errorf("revoked secret: %v, %v", answer.Refusal, err)
 		}
 		if fastest = min(fastest, time.Since(began)); fastest < time.Second {

@@ -31,7 +31,8 @@ func (b *Backend) Invite(
 		)
 	}
 	token := member.Token{
-		Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span),
+		Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs,
+		Expires: time.Now().Add(span),
 	}
 	open := b.cfg.P2P.AcceptAnyone && b.members.Key() == ""
 	var made member.Invite
@@ -129,7 +130,8 @@ func (b *Backend) RevokeAll(ctx context.Context) ([]view.InviteRow, error) {
 // invitedNames are the names of sites that may have used an invitation.
 func (b *Backend) invitedNames(ctx context.Context) (names, error) {
 	called := names{}
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { called = b.namesNow(m) }); err != nil {
+	err := b.agent.AskBroker(ctx, func(m *broker.Machine) { called = b.namesNow(m) })
+	if err != nil {
 		return nil, err
 	}
 	for _, e := range b.members.Entries() {

@@ -31,7 +31,8 @@ func (b *Backend) Members(ctx context.Context) (view.Members, error) {
 	}
 	for _, i := range b.members.Invites() {
 		m.Invites = append(m.Invites, view.OpenInvitation{
-			ID: i.ID, Name: i.Name, Created: view.At(i.Created), Expires: view.At(i.Expires), Left: i.Left,
+			ID: i.ID, Name: i.Name, Created: view.At(i.Created), Expires: view.At(i.Expires),
+			Left: i.Left,
 		})
 	}
 	return m, nil

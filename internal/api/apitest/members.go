@@ -71,8 +71,8 @@ func (a *Agent) Invite(
 	}
 	a.invites = append(a.invites, row)
 	return view.Invitation{
-		ID: row.ID, Token: "mrs1.test", Name: name, Domain: "home", Expires: row.Expires, Uses: uses,
-		Notices: []view.Notice{},
+		ID: row.ID, Token: "mrs1.test", Name: name, Domain: "home", Expires: row.Expires,
+		Uses: uses, Notices: []view.Notice{},
 	}, nil
 }
 

@@ -26,7 +26,8 @@ func TestMembers(t *testing.T) {
 		row.Note != "left" || len(row.Revoked) != 0 {
 		t.Errorf("Ban = %+v, %v", row, err)
 	}
-	if rows, err := c.Invites(t.Context()); err != nil || len(rows) != 1 || rows[0].Name != "lab 3" {
+	if rows, err := c.Invites(t.Context()); err != nil || len(rows) != 1 ||
+		rows[0].Name != "lab 3" {
 		t.Errorf("Invites = %+v, %v", rows, err)
 	}
 	if row, err := c.Ban(t.Context(), "12D3KooWother", "left", false); err != nil ||

@@ -180,7 +180,8 @@ func methods() []method {
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return of(c.Ban(ctx, "a/b", "", true))
-			}, "POST /members/" + odd + `/ban application/json {"keep_invitation":true,"note":""}`, 200,
+			}, "POST /members/" + odd + `/ban application/json {"keep_invitation":true,"note":""}`,
+			200,
 			`{"revoked":[{"id":"i"}]}`,
 			view.MemberRow{Revoked: []view.InviteRow{{ID: "i"}}},
 		},

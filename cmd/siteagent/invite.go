@@ -92,26 +92,38 @@ func (f inviteFlags) check(cmd *cobra.Command, args []string) (time.Duration, er
 	if !f.list && !f.revoke {
 		return f.checkMade(cmd, args)
 	}
+	if f.list && f.revoke {
+		return 0, errors.New("--list and --revoke: want one of the two")
+	}
 	for _, name := range []string{"name", "for", "uses", "listen", "out"} {
 		if cmd.Flags().Changed(name) {
 			return 0, fmt.Errorf("--%s is for new invitations, not for --list or --revoke", name)
 		}
 	}
+	if f.list {
+		return 0, f.checkListed(args)
+	}
+	which := strings.TrimSpace(strings.Join(args, ""))
 	switch {
-	case f.list && f.revoke:
-		return 0, errors.New("--list and --revoke: want one of the two")
-	case f.list && (f.all || len(args) > 0):
-		return 0, errors.New("--list shows all invitations; it takes no argument and no --all")
-	case f.list && f.format != "table" && f.format != "json":
-		return 0, fmt.Errorf("-o: want table or json, have %q", f.format)
-	case f.revoke && cmd.Flags().Changed("output"):
+	case cmd.Flags().Changed("output"):
 		return 0, errors.New("-o is for --list")
-	case f.revoke && f.all == (len(args) > 0), len(args) > 1,
-		f.revoke && !f.all && strings.TrimSpace(args[0]) == "":
+	case f.all && len(args) > 0, !f.all && which == "", len(args) > 1:
 		return 0, errors.New("--revoke: want the ID or the name of one invitation, as " +
 			"siteagent invite --list shows it, or --all")
 	}
 	return 0, nil
+}
+
+// checkListed is check for the list.
+func (f inviteFlags) checkListed(args []string) error {
+	switch {
+	case f.all || len(args) > 0:
+		return errors.New("--list shows all invitations; it takes no argument and no --all")
+	case f.format != "table" && f.format != "json":
+		return fmt.Errorf("-o: want table or json, have %q", f.format)
+	default:
+		return nil
+	}
 }
 
 // checkMade is check for a new invitation.

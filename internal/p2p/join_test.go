@@ -177,8 +177,8 @@ func TestARevokedSecretIsRefused(t *testing.T) {
 	if err != nil || answer.Refusal != protocol.JoinAdmitted {
 		t.Fatalf("redeem: %v, %v", answer.Refusal, err)
 	}
-	if revoked, err := a.cfg.Members.RevokeAll(); err != nil || len(revoked) != 1 {
-		t.Fatalf("revoked are %v, %v", revoked, err)
+	if _, err = a.cfg.Members.RevokeAll(); err != nil {
+		t.Fatal(err)
 	}
 	fastest := time.Hour // of some: the machine may be busy with other tests
 	for range 3 {

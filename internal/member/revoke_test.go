@@ -182,7 +182,9 @@ func TestNamesOfInvitations(t *testing.T) {
 		long:                     long[:maxInviteName],
 		words:                    words[:maxInviteName-1],
 	} {
-		got := inviteName(name)
+		o := open(t, "", "")
+		o.made(t, name, 1)
+		got := o.AllInvites()[0].Name
 		if got != want || inviteName(got) != got {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}

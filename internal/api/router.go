@@ -128,8 +128,7 @@ func checkKeys(path string, body []byte) error {
 	return nil
 }
 
-// requestBelow is what a request has in its body at a path with a name in it; nil = nothing is
-// checked.
+// requestBelow has the form of a request's body at a path with a name in it; nil = any.
 func requestBelow(path string) any {
 	switch {
 	case strings.HasPrefix(path, basePath+"/members/") && strings.HasSuffix(path, "/ban"):

@@ -16,11 +16,12 @@
 package wirepb
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -8596,107 +8597,110 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescData
 }
 
-var file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
-var file_pkg_protocol_wirepb_wire_proto_goTypes = []any{
-	(*Wire)(nil),              // 0: mrs.wire.v1.Wire
-	(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
-	(*Signed)(nil),            // 2: mrs.wire.v1.Signed
-	(*Resources)(nil),         // 3: mrs.wire.v1.Resources
-	(*Capability)(nil),        // 4: mrs.wire.v1.Capability
-	(*Weights)(nil),           // 5: mrs.wire.v1.Weights
-	(*Axis)(nil),              // 6: mrs.wire.v1.Axis
-	(*Coordinate)(nil),        // 7: mrs.wire.v1.Coordinate
-	(*Window)(nil),            // 8: mrs.wire.v1.Window
-	(*DataSource)(nil),        // 9: mrs.wire.v1.DataSource
-	(*Requirement)(nil),       // 10: mrs.wire.v1.Requirement
-	(*Input)(nil),             // 11: mrs.wire.v1.Input
-	(*Output)(nil),            // 12: mrs.wire.v1.Output
-	(*EnvVar)(nil),            // 13: mrs.wire.v1.EnvVar
-	(*Spec)(nil),              // 14: mrs.wire.v1.Spec
-	(*Saving)(nil),            // 15: mrs.wire.v1.Saving
-	(*Item)(nil),              // 16: mrs.wire.v1.Item
-	(*Parts)(nil),             // 17: mrs.wire.v1.Parts
-	(*Offer)(nil),             // 18: mrs.wire.v1.Offer
-	(*Refusal)(nil),           // 19: mrs.wire.v1.Refusal
-	(*Attempt)(nil),           // 20: mrs.wire.v1.Attempt
-	(*Produced)(nil),          // 21: mrs.wire.v1.Produced
-	(*Exit)(nil),              // 22: mrs.wire.v1.Exit
-	(*Hello)(nil),             // 23: mrs.wire.v1.Hello
-	(*Run)(nil),               // 24: mrs.wire.v1.Run
-	(*Announce)(nil),          // 25: mrs.wire.v1.Announce
-	(*Reannounce)(nil),        // 26: mrs.wire.v1.Reannounce
-	(*NeedRequirements)(nil),  // 27: mrs.wire.v1.NeedRequirements
-	(*Requirements)(nil),      // 28: mrs.wire.v1.Requirements
-	(*Bid)(nil),               // 29: mrs.wire.v1.Bid
-	(*Refuse)(nil),            // 30: mrs.wire.v1.Refuse
-	(*Vacancy)(nil),           // 31: mrs.wire.v1.Vacancy
-	(*Checkpoint)(nil),        // 32: mrs.wire.v1.Checkpoint
-	(*AwardedTask)(nil),       // 33: mrs.wire.v1.AwardedTask
-	(*Award)(nil),             // 34: mrs.wire.v1.Award
-	(*HoldOffer)(nil),         // 35: mrs.wire.v1.HoldOffer
-	(*MayStart)(nil),          // 36: mrs.wire.v1.MayStart
-	(*Accepted)(nil),          // 37: mrs.wire.v1.Accepted
-	(*Declined)(nil),          // 38: mrs.wire.v1.Declined
-	(*Clear)(nil),             // 39: mrs.wire.v1.Clear
-	(*Renew)(nil),             // 40: mrs.wire.v1.Renew
-	(*Listing)(nil),           // 41: mrs.wire.v1.Listing
-	(*Lease)(nil),             // 42: mrs.wire.v1.Lease
-	(*Fence)(nil),             // 43: mrs.wire.v1.Fence
-	(*Cancel)(nil),            // 44: mrs.wire.v1.Cancel
-	(*Progress)(nil),          // 45: mrs.wire.v1.Progress
-	(*Exited)(nil),            // 46: mrs.wire.v1.Exited
-	(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
-	(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
-	(*Held)(nil),              // 49: mrs.wire.v1.Held
-	(*Move)(nil),              // 50: mrs.wire.v1.Move
-	(*Movable)(nil),           // 51: mrs.wire.v1.Movable
-	(*Testimony)(nil),         // 52: mrs.wire.v1.Testimony
-	(*Statement)(nil),         // 53: mrs.wire.v1.Statement
-	(*MemberRecord)(nil),      // 54: mrs.wire.v1.MemberRecord
-	(*SignedMember)(nil),      // 55: mrs.wire.v1.SignedMember
-	(*Roster)(nil),            // 56: mrs.wire.v1.Roster
-	(*JoinRequest)(nil),       // 57: mrs.wire.v1.JoinRequest
-	(*JoinAnswer)(nil),        // 58: mrs.wire.v1.JoinAnswer
-	(*Check)(nil),             // 59: mrs.wire.v1.Check
-	(*Checked)(nil),           // 60: mrs.wire.v1.Checked
-	(*Behalf)(nil),            // 61: mrs.wire.v1.Behalf
-	(*Certificate)(nil),       // 62: mrs.wire.v1.Certificate
-	(*SignedCertificate)(nil), // 63: mrs.wire.v1.SignedCertificate
-	(*CertMember)(nil),        // 64: mrs.wire.v1.CertMember
-	(*Group)(nil),             // 65: mrs.wire.v1.Group
-	(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
-	(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
-	(*GroupAsk)(nil),          // 68: mrs.wire.v1.GroupAsk
-	(*GroupAnswer)(nil),       // 69: mrs.wire.v1.GroupAnswer
-	(*StandbyNews)(nil),       // 70: mrs.wire.v1.StandbyNews
-	(*Rejoin)(nil),            // 71: mrs.wire.v1.Rejoin
-	(*Keep)(nil),              // 72: mrs.wire.v1.Keep
-	(*Kept)(nil),              // 73: mrs.wire.v1.Kept
-	(*Bookings)(nil),          // 74: mrs.wire.v1.Bookings
-	(*Booking)(nil),           // 75: mrs.wire.v1.Booking
-	(*Booked)(nil),            // 76: mrs.wire.v1.Booked
-	(*Remap)(nil),             // 77: mrs.wire.v1.Remap
-	(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
-	(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
-	(*Favours)(nil),           // 80: mrs.wire.v1.Favours
-	(*FavoursNoted)(nil),      // 81: mrs.wire.v1.FavoursNoted
-	(*Account)(nil),           // 82: mrs.wire.v1.Account
-	(*Neighbours)(nil),        // 83: mrs.wire.v1.Neighbours
-	(*Mandate)(nil),           // 84: mrs.wire.v1.Mandate
-	(*Handover)(nil),          // 85: mrs.wire.v1.Handover
-	(*Neighbour)(nil),         // 86: mrs.wire.v1.Neighbour
-	(*Passage)(nil),           // 87: mrs.wire.v1.Passage
-	(*BorderQuery)(nil),       // 88: mrs.wire.v1.BorderQuery
-	(*BorderAnswer)(nil),      // 89: mrs.wire.v1.BorderAnswer
-	(*BorderOrder)(nil),       // 90: mrs.wire.v1.BorderOrder
-	(*BorderDeclined)(nil),    // 91: mrs.wire.v1.BorderDeclined
-	(*BorderRenew)(nil),       // 92: mrs.wire.v1.BorderRenew
-	(*BorderLease)(nil),       // 93: mrs.wire.v1.BorderLease
-	(*BorderState)(nil),       // 94: mrs.wire.v1.BorderState
-	(*BorderEnd)(nil),         // 95: mrs.wire.v1.BorderEnd
-	(*BorderFence)(nil),       // 96: mrs.wire.v1.BorderFence
-	(*BorderReceipt)(nil),     // 97: mrs.wire.v1.BorderReceipt
-}
+var (
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
+	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
+		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
+		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
+		(*Signed)(nil),            // 2: mrs.wire.v1.Signed
+		(*Resources)(nil),         // 3: mrs.wire.v1.Resources
+		(*Capability)(nil),        // 4: mrs.wire.v1.Capability
+		(*Weights)(nil),           // 5: mrs.wire.v1.Weights
+		(*Axis)(nil),              // 6: mrs.wire.v1.Axis
+		(*Coordinate)(nil),        // 7: mrs.wire.v1.Coordinate
+		(*Window)(nil),            // 8: mrs.wire.v1.Window
+		(*DataSource)(nil),        // 9: mrs.wire.v1.DataSource
+		(*Requirement)(nil),       // 10: mrs.wire.v1.Requirement
+		(*Input)(nil),             // 11: mrs.wire.v1.Input
+		(*Output)(nil),            // 12: mrs.wire.v1.Output
+		(*EnvVar)(nil),            // 13: mrs.wire.v1.EnvVar
+		(*Spec)(nil),              // 14: mrs.wire.v1.Spec
+		(*Saving)(nil),            // 15: mrs.wire.v1.Saving
+		(*Item)(nil),              // 16: mrs.wire.v1.Item
+		(*Parts)(nil),             // 17: mrs.wire.v1.Parts
+		(*Offer)(nil),             // 18: mrs.wire.v1.Offer
+		(*Refusal)(nil),           // 19: mrs.wire.v1.Refusal
+		(*Attempt)(nil),           // 20: mrs.wire.v1.Attempt
+		(*Produced)(nil),          // 21: mrs.wire.v1.Produced
+		(*Exit)(nil),              // 22: mrs.wire.v1.Exit
+		(*Hello)(nil),             // 23: mrs.wire.v1.Hello
+		(*Run)(nil),               // 24: mrs.wire.v1.Run
+		(*Announce)(nil),          // 25: mrs.wire.v1.Announce
+		(*Reannounce)(nil),        // 26: mrs.wire.v1.Reannounce
+		(*NeedRequirements)(nil),  // 27: mrs.wire.v1.NeedRequirements
+		(*Requirements)(nil),      // 28: mrs.wire.v1.Requirements
+		(*Bid)(nil),               // 29: mrs.wire.v1.Bid
+		(*Refuse)(nil),            // 30: mrs.wire.v1.Refuse
+		(*Vacancy)(nil),           // 31: mrs.wire.v1.Vacancy
+		(*Checkpoint)(nil),        // 32: mrs.wire.v1.Checkpoint
+		(*AwardedTask)(nil),       // 33: mrs.wire.v1.AwardedTask
+		(*Award)(nil),             // 34: mrs.wire.v1.Award
+		(*HoldOffer)(nil),         // 35: mrs.wire.v1.HoldOffer
+		(*MayStart)(nil),          // 36: mrs.wire.v1.MayStart
+		(*Accepted)(nil),          // 37: mrs.wire.v1.Accepted
+		(*Declined)(nil),          // 38: mrs.wire.v1.Declined
+		(*Clear)(nil),             // 39: mrs.wire.v1.Clear
+		(*Renew)(nil),             // 40: mrs.wire.v1.Renew
+		(*Listing)(nil),           // 41: mrs.wire.v1.Listing
+		(*Lease)(nil),             // 42: mrs.wire.v1.Lease
+		(*Fence)(nil),             // 43: mrs.wire.v1.Fence
+		(*Cancel)(nil),            // 44: mrs.wire.v1.Cancel
+		(*Progress)(nil),          // 45: mrs.wire.v1.Progress
+		(*Exited)(nil),            // 46: mrs.wire.v1.Exited
+		(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
+		(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
+		(*Held)(nil),              // 49: mrs.wire.v1.Held
+		(*Move)(nil),              // 50: mrs.wire.v1.Move
+		(*Movable)(nil),           // 51: mrs.wire.v1.Movable
+		(*Testimony)(nil),         // 52: mrs.wire.v1.Testimony
+		(*Statement)(nil),         // 53: mrs.wire.v1.Statement
+		(*MemberRecord)(nil),      // 54: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),      // 55: mrs.wire.v1.SignedMember
+		(*Roster)(nil),            // 56: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 57: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 58: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 59: mrs.wire.v1.Check
+		(*Checked)(nil),           // 60: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 61: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 62: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 63: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 64: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 65: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
+		(*GroupAsk)(nil),          // 68: mrs.wire.v1.GroupAsk
+		(*GroupAnswer)(nil),       // 69: mrs.wire.v1.GroupAnswer
+		(*StandbyNews)(nil),       // 70: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 71: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 72: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 73: mrs.wire.v1.Kept
+		(*Bookings)(nil),          // 74: mrs.wire.v1.Bookings
+		(*Booking)(nil),           // 75: mrs.wire.v1.Booking
+		(*Booked)(nil),            // 76: mrs.wire.v1.Booked
+		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
+		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
+		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
+		(*Favours)(nil),           // 80: mrs.wire.v1.Favours
+		(*FavoursNoted)(nil),      // 81: mrs.wire.v1.FavoursNoted
+		(*Account)(nil),           // 82: mrs.wire.v1.Account
+		(*Neighbours)(nil),        // 83: mrs.wire.v1.Neighbours
+		(*Mandate)(nil),           // 84: mrs.wire.v1.Mandate
+		(*Handover)(nil),          // 85: mrs.wire.v1.Handover
+		(*Neighbour)(nil),         // 86: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 87: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 88: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 89: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 90: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 91: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 92: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 93: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 94: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 95: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 96: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 97: mrs.wire.v1.BorderReceipt
+	}
+)
+
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	23,  // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
 	25,  // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce

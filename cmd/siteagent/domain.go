@@ -130,21 +130,24 @@ Example: siteagent domain withdraw 3f9c01ab`,
 }
 
 func domainJoinCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "join TOKEN", Short: "Link this domain with the one that printed the token",
+	file := ""
+	cmd := &cobra.Command{
+		Use: "join TOKEN|-", Short: "Link this domain with the one that printed the token",
 		Long: `Link this domain with the one whose siteagent domain invite printed the token. The
 agent asks that domain's gateway; the keys of both domains sign the link, and both sides
 keep it. Until a policy says otherwise this domain gives the other one a fifth of its
 capacity, for WASM.
 
-Example: siteagent domain join mrslink1.AQNsYWIg...`,
+Examples:
+  siteagent domain join mrslink1.AQNsYWIg...
+  siteagent domain join - <token.txt            out of the list of processes
+  siteagent domain join --token-file token.txt  the same, from a file of yours alone`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{
-					errors.New("domain join: want one token, as siteagent domain invite prints it"),
-				}
+			text, err := tokenText(cmd, args, file)
+			if err != nil {
+				return err
 			}
-			token, err := member.ParseToken(args[0])
+			token, err := member.ParseToken(text)
 			switch {
 			case err != nil:
 				return usageError{errors.New("domain join: not a token that links domains: one begins " +
@@ -158,7 +161,7 @@ Example: siteagent domain join mrslink1.AQNsYWIg...`,
 				return err
 			}
 			defer c.Close()
-			row, err := c.JoinDomain(cmd.Context(), args[0])
+			row, err := c.JoinDomain(cmd.Context(), text)
 			if err != nil {
 				return err
 			}
@@ -168,6 +171,8 @@ Example: siteagent domain join mrslink1.AQNsYWIg...`,
 			return nil
 		},
 	}
+	tokenFrom(cmd, &file)
+	return cmd
 }
 
 // errNoDomain asks for an argument.

@@ -14,76 +14,207 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-func inviteCommand(o *options) *cobra.Command {
-	span, uses, listen := "24h", 1, ""
-	cmd := &cobra.Command{
-		Use: "invite", Short: "Print a token with which another site joins", Args: noArgs,
-		Long: `Print a token, one line, with which another site joins this domain:
+const inviteHelp = `Print a token, one line, with which another site joins this domain:
 siteagent join TOKEN. Anyone who has the token can use it, so send it as you would a
 password. The first invitation makes the domain's key; keep a copy of domain.key,
 which is in the state directory: who holds it says who is a member.
 
+  siteagent invite --name "lab 3" --uses 5 --for 7d
+  siteagent invite --out token.txt       the token in a file that nobody else can read
+  siteagent invite --list                what was made, what is left, and who came by it
+  siteagent invite --revoke 3f9c01ab     makes one useless immediately
+  siteagent invite --revoke --all        makes all of them useless
+
+An invitation is named by its ID, which --list shows, by the beginning of that, or by its
+name. Who has joined with one stays a member when it is revoked; siteagent ban keeps a site
+out, and revokes the invitation by which it came.
+
 A new site listens on this machine alone. --listen lan lets sites of the local network
-reach it, from now on: it changes listen in the configuration and tells the agent.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			valid, err := grid.ParseSpan(span)
-			switch {
-			case err != nil:
-				return usageError{fmt.Errorf("--for: %w", err)}
-			case valid < time.Second || valid > member.MaxInvite:
-				return usageError{
-					fmt.Errorf("--for must be 1s to %dd, not %s", member.MaxInvite/(24*time.Hour), span),
-				}
-			case uses < 1 || uses > member.MaxUses:
-				return usageError{fmt.Errorf("--uses must be 1 to %d, not %d", member.MaxUses, uses)}
-			case listen != "" && listen != "lan":
-				return usageError{
-					fmt.Errorf(
-						"--listen: want lan, have %q; other addresses go under listen in the configuration", listen,
-					),
-				}
+reach it, from now on: it changes listen in the configuration and tells the agent.`
+
+// inviteFlags are what invite was asked for.
+type inviteFlags struct {
+	name, span, listen, out string
+	uses                    int
+
+	list, revoke, all bool
+	format            string
+}
+
+func inviteCommand(o *options) *cobra.Command {
+	f := inviteFlags{span: "24h", uses: 1, format: "table"}
+	cmd := &cobra.Command{
+		Use: "invite", Short: "Print a token with which another site joins; list and revoke tokens",
+		Long: inviteHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			valid, err := f.check(cmd, args)
+			if err != nil {
+				return usageError{err}
 			}
 			c, err := o.dial()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			if listen != "" {
-				if err = o.openToNetwork(cmd.Context(), c, cmd.ErrOrStderr()); err != nil {
-					return err
-				}
+			switch {
+			case f.list:
+				return listInvites(cmd, c, f.format)
+			case f.revoke:
+				return revokeInvites(cmd, c, args)
+			default:
+				return f.invite(cmd, o, c, valid)
 			}
-			invitation, err := c.Invite(cmd.Context(), valid, uses)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), invitation.Token)
-			explainInvitation(cmd.ErrOrStderr(), invitation, time.Now())
-			return nil
 		},
 	}
-	cmd.Flags().StringVar(&span, "for", span, "how long the token is good")
-	cmd.Flags().IntVar(&uses, "uses", uses, "how many sites may use it")
-	cmd.Flags().StringVar(
-		&listen, "listen", "", "lan: be reachable from the local network, from now on",
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "what it is for, to know it by")
+	flags.StringVar(&f.span, "for", f.span, "how long the token is good")
+	flags.IntVar(&f.uses, "uses", f.uses, "how many sites may use it")
+	flags.StringVar(
+		&f.listen, "listen", "", "lan: be reachable from the local network, from now on",
 	)
+	flags.StringVar(&f.out, "out", "", "write the token to this new file, which only you can read")
+	flags.BoolVar(&f.list, "list", false, "show the invitations that were made")
+	flags.BoolVar(&f.revoke, "revoke", false, "make an invitation useless: --revoke ID, or --all")
+	flags.BoolVar(&f.all, "all", false, "with --revoke: all that are open")
+	flags.StringVarP(&f.format, "output", "o", f.format, "with --list: table or json")
 	return cmd
 }
 
-// explainInvitation says what to do with the token, which stands in the line above.
-func explainInvitation(notes io.Writer, i view.Invitation, now time.Time) {
+// check finds what does not fit together or cannot be, and how long the token is to be good.
+func (f inviteFlags) check(cmd *cobra.Command, args []string) (time.Duration, error) {
+	if !f.list && !f.revoke {
+		return f.checkMade(cmd, args)
+	}
+	if f.list && f.revoke {
+		return 0, errors.New("--list and --revoke: want one of the two")
+	}
+	for _, name := range []string{"name", "for", "uses", "listen", "out"} {
+		if cmd.Flags().Changed(name) {
+			return 0, fmt.Errorf("--%s is for new invitations, not for --list or --revoke", name)
+		}
+	}
+	if f.list {
+		return 0, f.checkListed(args)
+	}
+	which := strings.TrimSpace(strings.Join(args, ""))
+	switch {
+	case cmd.Flags().Changed("output"):
+		return 0, errors.New("-o is for --list")
+	case f.all && len(args) > 0, !f.all && which == "", len(args) > 1:
+		return 0, errors.New("--revoke: want the ID or the name of one invitation, as " +
+			"siteagent invite --list shows it, or --all")
+	}
+	return 0, nil
+}
+
+// checkListed is check for the list.
+func (f inviteFlags) checkListed(args []string) error {
+	switch {
+	case f.all || len(args) > 0:
+		return errors.New("--list shows all invitations; it takes no argument and no --all")
+	case f.format != "table" && f.format != "json":
+		return fmt.Errorf("-o: want table or json, have %q", f.format)
+	default:
+		return nil
+	}
+}
+
+// checkMade is check for a new invitation.
+func (f inviteFlags) checkMade(cmd *cobra.Command, args []string) (time.Duration, error) {
+	if len(args) > 0 {
+		return 0, noArgs(cmd, args)
+	}
+	valid, err := grid.ParseSpan(f.span)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("--for: %w", err)
+	case valid < time.Second || valid > member.MaxInvite:
+		return 0, fmt.Errorf("--for must be 1s to %dd, not %s",
+			member.MaxInvite/(24*time.Hour), f.span)
+	case f.uses < 1 || f.uses > member.MaxUses:
+		return 0, fmt.Errorf("--uses must be 1 to %d, not %d", member.MaxUses, f.uses)
+	case f.listen != "" && f.listen != "lan":
+		return 0, fmt.Errorf("--listen: want lan, have %q; other addresses go under listen in the "+
+			"configuration", f.listen)
+	case f.all:
+		return 0, errors.New("--all is for --revoke")
+	case cmd.Flags().Changed("output"):
+		return 0, errors.New("-o is for --list; --out FILE writes the token to a file")
+	case cmd.Flags().Changed("out"):
+		return valid, isNew(f.out)
+	}
+	return valid, nil
+}
+
+// isNew refuses a file that is there: it would be replaced, or others might read it.
+func isNew(file string) error {
+	if file == "" {
+		return errors.New("--out: want the name of a file")
+	}
+	_, err := os.Lstat(file)
+	switch {
+	case err == nil:
+		return fmt.Errorf("--out: %s is there already; remove it, or name another file", file)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		return fmt.Errorf("--out: %w", err)
+	}
+}
+
+// invite makes an invitation and gives its token out.
+func (f inviteFlags) invite(
+	cmd *cobra.Command, o *options, c *client.Client, valid time.Duration,
+) error {
+	notes := cmd.ErrOrStderr()
+	if f.listen != "" {
+		if err := o.openToNetwork(cmd.Context(), c, notes); err != nil {
+			return err
+		}
+	}
+	i, err := c.Invite(cmd.Context(), f.name, valid, f.uses)
+	if err != nil {
+		return err
+	}
+	use := "<the line above>"
+	if f.out == "" {
+		fmt.Fprintln(cmd.OutOrStdout(), i.Token)
+	} else {
+		if err = durable.Create(f.out, []byte(i.Token+"\n")); err != nil {
+			return errors.Join(fmt.Errorf("--out: %w", err), takeBack(cmd.Context(), c, i))
+		}
+		use = "--token-file FILE"
+		fmt.Fprintf(notes, "wrote the token to %s\n", f.out)
+	}
+	explainInvitation(notes, i, use, time.Now())
+	return nil
+}
+
+// takeBack revokes an invitation whose token nobody has got.
+func takeBack(ctx context.Context, c *client.Client, i view.Invitation) error {
+	if i.ID == "" { // it lets nobody in
+		return nil
+	}
+	_, err := c.Revoke(ctx, i.ID)
+	return err
+}
+
+// explainInvitation says what to do with the token.
+func explainInvitation(notes io.Writer, i view.Invitation, use string, now time.Time) {
 	if i.Open {
 		fmt.Fprintf(notes, "Domain %s takes anyone; the token only says where it is. "+
-			"On the other machine: siteagent join <the line above>\n", i.Domain)
+			"On the other machine: siteagent join %s\n", i.Domain, use)
 	} else {
-		fmt.Fprintf(notes, "Good for %s until %s. On the other machine: siteagent join <the line "+
-			"above>\n",
-			plural(i.Uses, "site", "sites"), dayText(i.Expires.Time, now))
+		fmt.Fprintf(notes, "Good for %s until %s. On the other machine: siteagent join %s\n",
+			plural(i.Uses, "site", "sites"), dayText(i.Expires.Time, now), use)
+		fmt.Fprintf(notes, "To take it back: siteagent invite --revoke %s\n", i.ID)
 	}
 	for _, n := range i.Notices {
 		fmt.Fprintf(notes, "note: %s\n", noticeText(n))

@@ -26,19 +26,25 @@ import (
 const redeemWait = 20 * time.Second
 
 func joinCommand(o *options) *cobra.Command {
-	verbose := false
+	verbose, file := false, ""
 	cmd := &cobra.Command{
-		Use: "join TOKEN", Short: "Join a domain with the token of an invitation",
+		Use: "join TOKEN|-", Short: "Join a domain with the token of an invitation",
 		Long: `Join a domain with the token that siteagent invite printed there. This asks the
 inviter and, once it has admitted this site, makes the site's identity and
 configuration where they are missing, writes domain, domain-key, bootstrap and peers
 into the configuration, and starts the site for a moment to see whether its offers
-arrive. If it is not admitted, nothing is written. The agent must not be running.`,
+arrive. If it is not admitted, nothing is written. The agent must not be running.
+
+On a machine that others use, too, keep the token out of the list of processes:
+
+  siteagent join - <token.txt            reads it from standard input
+  siteagent join --token-file token.txt  reads it from a file of yours that nobody else can read`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("join: want one token, as siteagent invite prints it")}
+			text, err := tokenText(cmd, args, file)
+			if err != nil {
+				return err
 			}
-			token, err := member.ParseToken(args[0])
+			token, err := member.ParseToken(text)
 			if err != nil {
 				return usageError{err}
 			}
@@ -53,6 +59,7 @@ arrive. If it is not admitted, nothing is written. The agent must not be running
 			return j.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
+	tokenFrom(cmd, &file)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what was tried to reach the inviter")
 	return cmd
 }

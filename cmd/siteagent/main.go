@@ -18,6 +18,8 @@
 //	join.go        siteagent join
 //	tryout.go      ... whether the new site's offers arrive
 //	invite.go      siteagent invite
+//	invites.go     ... --list, --revoke
+//	token.go       tokens from standard input and files
 //	members.go     siteagent members
 //	ban.go         siteagent ban, admit
 //	domain.go      siteagent domain: other domains invited, joined, on which terms, left

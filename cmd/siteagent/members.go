@@ -61,7 +61,9 @@ func printMembers(out io.Writer, m view.Members) error {
 	}
 	for _, i := range m.Invites {
 		fmt.Fprintf(
-			out, "invitation %s: good for %s until %s\n", i.ID, plural(i.Left, "more site", "more sites"),
+			out, "%s: good for %s until %s\n",
+			calledText(view.InviteRow{ID: i.ID, Name: i.Name}),
+			plural(i.Left, "more site", "more sites"),
 			dayText(i.Expires.Time, time.Now()),
 		)
 	}

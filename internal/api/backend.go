@@ -139,16 +139,32 @@ type roster interface {
 	Members(ctx context.Context) (view.Members, error)
 	// Admit makes a site a member, and takes back a ban.
 	Admit(ctx context.Context, peer, note string) (view.MemberRow, error)
-	// Ban keeps a site out from now on; its jobs here are stopped.
-	Ban(ctx context.Context, peer, note string) (view.MemberRow, error)
+	// Ban keeps a site out from now on; its jobs here are stopped. The invitations by which it
+	// came are revoked if they are still open, unless keep says to leave them.
+	Ban(ctx context.Context, peer, note string, keep bool) (view.MemberRow, error)
+}
+
+// invites are invitations to this domain.
+type invites interface {
+	// Invite makes an invitation that so many sites may redeem for so long. The name says for
+	// people what it is for; it may be empty.
+	Invite(
+		ctx context.Context, name string, span time.Duration, uses int,
+	) (view.Invitation, error)
+	// Invites lists those that were made here, the oldest first, closed ones included.
+	Invites(ctx context.Context) ([]view.InviteRow, error)
+	// Revoke makes an open invitation useless. It is named by its ID, the beginning of that, or
+	// its name; the error is view.ErrNotFound or view.ErrConflict when that fits none or several.
+	Revoke(ctx context.Context, which string) (view.InviteRow, error)
+	// RevokeAll makes all open ones useless, and returns them.
+	RevokeAll(ctx context.Context) ([]view.InviteRow, error)
 }
 
 // joining lets other sites in, and finds out how well this one is in.
 type joining interface {
 	// Listen listens for other sites on further addresses, until the agent ends.
 	Listen(ctx context.Context, addrs []string) error
-	// Invite makes an invitation that so many sites may redeem for so long.
-	Invite(ctx context.Context, span time.Duration, uses int) (view.Invitation, error)
+	invites
 	// Check lets another site announce a probe and say whether this site's offer
 	// arrives. That none does is a result, not an error.
 	Check(ctx context.Context) (view.CheckResult, error)

@@ -38,10 +38,18 @@ func (h *handlers) AdmitSite(
 func (h *handlers) BanSite(
 	ctx context.Context, r BanSiteRequestObject,
 ) (BanSiteResponseObject, error) {
-	row, err := h.backend.Ban(ctx, r.Site, noteOf(r.Body))
+	note, keep := "", false
+	if r.Body != nil && r.Body.Note != nil {
+		note = *r.Body.Note
+	}
+	if r.Body != nil && r.Body.KeepInvitation != nil {
+		keep = *r.Body.KeepInvitation
+	}
+	row, err := h.backend.Ban(ctx, r.Site, note, keep)
 	if err != nil {
 		return nil, fmt.Errorf("ban site: %w", err)
 	}
+	row.Revoked = inviteRows(row.Revoked)
 	return BanSite200JSONResponse(row), nil
 }
 
@@ -56,19 +64,64 @@ func noteOf(body *DecisionRequest) string {
 func (h *handlers) InviteSite(
 	ctx context.Context, r InviteSiteRequestObject,
 ) (InviteSiteResponseObject, error) {
-	span, uses := defaultInvite, 1
+	name, span, uses := "", defaultInvite, 1
+	if r.Body != nil && r.Body.Name != nil {
+		name = *r.Body.Name
+	}
 	if r.Body != nil && r.Body.ForSeconds != nil {
 		span = view.Duration(float64(*r.Body.ForSeconds))
 	}
 	if r.Body != nil && r.Body.Uses != nil {
 		uses = *r.Body.Uses
 	}
-	invitation, err := h.backend.Invite(ctx, span, uses)
+	invitation, err := h.backend.Invite(ctx, name, span, uses)
 	if err != nil {
 		return nil, fmt.Errorf("invite: %w", err)
 	}
 	invitation.Notices = orEmpty(invitation.Notices)
 	return InviteSite201JSONResponse(invitation), nil
+}
+
+// ListInvites answers GET /invites.
+func (h *handlers) ListInvites(
+	ctx context.Context, _ ListInvitesRequestObject,
+) (ListInvitesResponseObject, error) {
+	rows, err := h.backend.Invites(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list invitations: %w", err)
+	}
+	return ListInvites200JSONResponse(inviteRows(rows)), nil
+}
+
+// RevokeInvite answers DELETE /invites/{id}.
+func (h *handlers) RevokeInvite(
+	ctx context.Context, r RevokeInviteRequestObject,
+) (RevokeInviteResponseObject, error) {
+	row, err := h.backend.Revoke(ctx, r.Id)
+	if err != nil {
+		return nil, fmt.Errorf("revoke invitation: %w", err)
+	}
+	row.By = orEmpty(row.By)
+	return RevokeInvite200JSONResponse(row), nil
+}
+
+// RevokeInvites answers DELETE /invites.
+func (h *handlers) RevokeInvites(
+	ctx context.Context, _ RevokeInvitesRequestObject,
+) (RevokeInvitesResponseObject, error) {
+	rows, err := h.backend.RevokeAll(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("revoke invitations: %w", err)
+	}
+	return RevokeInvites200JSONResponse(inviteRows(rows)), nil
+}
+
+// inviteRows has lists where there may be none.
+func inviteRows(rows []view.InviteRow) []view.InviteRow {
+	for i := range rows {
+		rows[i].By = orEmpty(rows[i].By)
+	}
+	return orEmpty(rows)
 }
 
 // CheckSite answers POST /check.

@@ -116,14 +116,7 @@ func checkKeys(path string, body []byte) error {
 	case "/link-invites":
 		into = &LinkInviteRequest{}
 	default:
-		switch {
-		case strings.HasPrefix(path, basePath+"/members/"):
-			into = &DecisionRequest{}
-		case strings.HasPrefix(path, basePath+"/links/"):
-			into = &view.PolicyChange{}
-		case strings.HasPrefix(path, basePath+"/jobs/") && strings.HasSuffix(path, "/migrate"):
-			into = &MoveRequest{}
-		default:
+		if into = requestBelow(path); into == nil {
 			return nil
 		}
 	}
@@ -133,6 +126,22 @@ func checkKeys(path string, body []byte) error {
 		return fmt.Errorf("read body: %w", err)
 	}
 	return nil
+}
+
+// requestBelow has the form of a request's body at a path with a name in it; nil = any.
+func requestBelow(path string) any {
+	switch {
+	case strings.HasPrefix(path, basePath+"/members/") && strings.HasSuffix(path, "/ban"):
+		return &BanRequest{}
+	case strings.HasPrefix(path, basePath+"/members/"):
+		return &DecisionRequest{}
+	case strings.HasPrefix(path, basePath+"/links/"):
+		return &view.PolicyChange{}
+	case strings.HasPrefix(path, basePath+"/jobs/") && strings.HasSuffix(path, "/migrate"):
+		return &MoveRequest{}
+	default:
+		return nil
+	}
 }
 
 // checkToken lets requests with the bearer token through. The probes of health

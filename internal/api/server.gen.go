@@ -48,6 +48,15 @@ type Availability = view.Availability
 // AxisSpec AxisSpec is a grid.Axis as JSON
 type AxisSpec = view.AxisSpec
 
+// BanRequest defines model for BanRequest.
+type BanRequest struct {
+	// KeepInvitation do not revoke the invitation by which the site came
+	KeepInvitation *bool `json:"keep_invitation,omitempty"`
+
+	// Note for people
+	Note *string `json:"note,omitempty"`
+}
+
 // CheckResult CheckResult says whether this site's offers arrive at another one
 type CheckResult = view.CheckResult
 
@@ -124,9 +133,18 @@ type InviteRequest struct {
 	// ForSeconds how long it can be redeemed; nothing = a day
 	ForSeconds *float32 `json:"for_seconds,omitempty"`
 
+	// Name what it is for, for people; what is longer is cut
+	Name *string `json:"name,omitempty"`
+
 	// Uses how many sites may redeem it; nothing = one
 	Uses *int `json:"uses,omitempty"`
 }
+
+// InviteRow InviteRow is an invitation, open or closed, without its secret
+type InviteRow = view.InviteRow
+
+// InvitedSite InvitedSite is a site that has used an invitation
+type InvitedSite = view.InvitedSite
 
 // ItemSpec ItemSpec is a grid.Item as JSON
 type ItemSpec = view.ItemSpec
@@ -394,7 +412,7 @@ type ListenSiteJSONRequestBody = ListenRequest
 type AdmitSiteJSONRequestBody = DecisionRequest
 
 // BanSiteJSONRequestBody defines body for BanSite for application/json ContentType.
-type BanSiteJSONRequestBody = DecisionRequest
+type BanSiteJSONRequestBody = BanRequest
 
 // PauseSiteJSONRequestBody defines body for PauseSite for application/json ContentType.
 type PauseSiteJSONRequestBody = PauseRequest
@@ -434,9 +452,18 @@ type ServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
+	// RevokeInvites Make all open invitations useless
+	// (DELETE /invites)
+	RevokeInvites(w http.ResponseWriter, r *http.Request)
+	// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+	// (GET /invites)
+	ListInvites(w http.ResponseWriter, r *http.Request)
 	// InviteSite Make an invitation to the domain
 	// (POST /invites)
 	InviteSite(w http.ResponseWriter, r *http.Request)
+	// RevokeInvite Make an open invitation useless, also for who is about to use it
+	// (DELETE /invites/{id})
+	RevokeInvite(w http.ResponseWriter, r *http.Request, id string)
 	// ForgetJobs Forget jobs that ended before a time, and their outputs
 	// (DELETE /jobs)
 	ForgetJobs(w http.ResponseWriter, r *http.Request, params ForgetJobsParams)
@@ -494,7 +521,7 @@ type ServerInterface interface {
 	// AdmitSite Make a site a member, and take back a ban
 	// (POST /members/{site}/admit)
 	AdmitSite(w http.ResponseWriter, r *http.Request, site string)
-	// BanSite Keep a site out; its jobs here are stopped
+	// BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 	// (POST /members/{site}/ban)
 	BanSite(w http.ResponseWriter, r *http.Request, site string)
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
@@ -581,9 +608,27 @@ func (_ Unimplemented) StreamEvents(w http.ResponseWriter, r *http.Request, para
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// RevokeInvites Make all open invitations useless
+// (DELETE /invites)
+func (_ Unimplemented) RevokeInvites(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+// (GET /invites)
+func (_ Unimplemented) ListInvites(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // InviteSite Make an invitation to the domain
 // (POST /invites)
 func (_ Unimplemented) InviteSite(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RevokeInvite Make an open invitation useless, also for who is about to use it
+// (DELETE /invites/{id})
+func (_ Unimplemented) RevokeInvite(w http.ResponseWriter, r *http.Request, id string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -701,7 +746,7 @@ func (_ Unimplemented) AdmitSite(w http.ResponseWriter, r *http.Request, site st
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// BanSite Keep a site out; its jobs here are stopped
+// BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 // (POST /members/{site}/ban)
 func (_ Unimplemented) BanSite(w http.ResponseWriter, r *http.Request, site string) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -963,11 +1008,65 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// RevokeInvites operation middleware
+func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeInvites(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListInvites operation middleware
+func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListInvites(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // InviteSite operation middleware
 func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeInvite operation middleware
+func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeInvite(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1936,7 +2035,16 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/members/{site}/ban", wrapper.BanSite)
 	})
 	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/invites", wrapper.RevokeInvites)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/invites", wrapper.ListInvites)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/invites", wrapper.InviteSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/invites/{id}", wrapper.RevokeInvite)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/links", wrapper.ListLinks)
@@ -2357,6 +2465,82 @@ func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStrea
 	return err
 }
 
+type RevokeInvitesRequestObject struct {
+}
+
+type RevokeInvitesResponseObject interface {
+	VisitRevokeInvitesResponse(w http.ResponseWriter) error
+}
+
+type RevokeInvites200JSONResponse []InviteRow
+
+func (response RevokeInvites200JSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeInvitesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInvitesRequestObject struct {
+}
+
+type ListInvitesResponseObject interface {
+	VisitListInvitesResponse(w http.ResponseWriter) error
+}
+
+type ListInvites200JSONResponse []InviteRow
+
+func (response ListInvites200JSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInvitesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListInvitesdefaultApplicationProblemPlusJSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type InviteSiteRequestObject struct {
 	Body *InviteSiteJSONRequestBody
 }
@@ -2385,6 +2569,45 @@ type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeInviteRequestObject struct {
+	Id string `json:"id"`
+}
+
+type RevokeInviteResponseObject interface {
+	VisitRevokeInviteResponse(w http.ResponseWriter) error
+}
+
+type RevokeInvite200JSONResponse InviteRow
+
+func (response RevokeInvite200JSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeInvitedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RevokeInvitedefaultApplicationProblemPlusJSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3606,9 +3829,18 @@ type StrictServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
+	// RevokeInvites Make all open invitations useless
+	// (DELETE /invites)
+	RevokeInvites(ctx context.Context, request RevokeInvitesRequestObject) (RevokeInvitesResponseObject, error)
+	// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+	// (GET /invites)
+	ListInvites(ctx context.Context, request ListInvitesRequestObject) (ListInvitesResponseObject, error)
 	// InviteSite Make an invitation to the domain
 	// (POST /invites)
 	InviteSite(ctx context.Context, request InviteSiteRequestObject) (InviteSiteResponseObject, error)
+	// RevokeInvite Make an open invitation useless, also for who is about to use it
+	// (DELETE /invites/{id})
+	RevokeInvite(ctx context.Context, request RevokeInviteRequestObject) (RevokeInviteResponseObject, error)
 	// ForgetJobs Forget jobs that ended before a time, and their outputs
 	// (DELETE /jobs)
 	ForgetJobs(ctx context.Context, request ForgetJobsRequestObject) (ForgetJobsResponseObject, error)
@@ -3666,7 +3898,7 @@ type StrictServerInterface interface {
 	// AdmitSite Make a site a member, and take back a ban
 	// (POST /members/{site}/admit)
 	AdmitSite(ctx context.Context, request AdmitSiteRequestObject) (AdmitSiteResponseObject, error)
-	// BanSite Keep a site out; its jobs here are stopped
+	// BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 	// (POST /members/{site}/ban)
 	BanSite(ctx context.Context, request BanSiteRequestObject) (BanSiteResponseObject, error)
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
@@ -3924,6 +4156,54 @@ func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, pa
 	}
 }
 
+// RevokeInvites operation middleware
+func (sh *strictHandler) RevokeInvites(w http.ResponseWriter, r *http.Request) {
+	var request RevokeInvitesRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeInvites(ctx, request.(RevokeInvitesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeInvites")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeInvitesResponseObject); ok {
+		if err := validResponse.VisitRevokeInvitesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListInvites operation middleware
+func (sh *strictHandler) ListInvites(w http.ResponseWriter, r *http.Request) {
+	var request ListInvitesRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInvites(ctx, request.(ListInvitesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInvites")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListInvitesResponseObject); ok {
+		if err := validResponse.VisitListInvitesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // InviteSite operation middleware
 func (sh *strictHandler) InviteSite(w http.ResponseWriter, r *http.Request) {
 	var request InviteSiteRequestObject
@@ -3951,6 +4231,32 @@ func (sh *strictHandler) InviteSite(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(InviteSiteResponseObject); ok {
 		if err := validResponse.VisitInviteSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeInvite operation middleware
+func (sh *strictHandler) RevokeInvite(w http.ResponseWriter, r *http.Request, id string) {
+	var request RevokeInviteRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeInvite(ctx, request.(RevokeInviteRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeInvite")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeInviteResponseObject); ok {
+		if err := validResponse.VisitRevokeInviteResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -143,14 +143,29 @@ func (s *spy) Admit(_ context.Context, peer, note string) (view.MemberRow, error
 	return view.MemberRow{Site: grid.SiteID(peer)}, s.note("admit", peer, "note:"+note)
 }
 
-func (s *spy) Ban(_ context.Context, peer, note string) (view.MemberRow, error) {
-	return view.MemberRow{Site: grid.SiteID(peer)}, s.note("ban", peer, "note:"+note)
+func (s *spy) Ban(_ context.Context, peer, note string, keep bool) (view.MemberRow, error) {
+	row := view.MemberRow{Site: grid.SiteID(peer), Revoked: []view.InviteRow{{}}}
+	return row, s.note("ban", peer, "note:"+note, keep)
 }
 
 func (s *spy) Listen(_ context.Context, addrs []string) error { return s.note("listen", addrs) }
 
-func (s *spy) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
-	return view.Invitation{}, s.note("invite", span, uses)
+func (s *spy) Invite(
+	_ context.Context, name string, span time.Duration, uses int,
+) (view.Invitation, error) {
+	return view.Invitation{}, s.note("invite", "name:"+name, span, uses)
+}
+
+func (s *spy) Invites(context.Context) ([]view.InviteRow, error) {
+	return []view.InviteRow{{}}, s.note("invites")
+}
+
+func (s *spy) Revoke(_ context.Context, which string) (view.InviteRow, error) {
+	return view.InviteRow{}, s.note("revoke", which)
+}
+
+func (s *spy) RevokeAll(context.Context) ([]view.InviteRow, error) {
+	return []view.InviteRow{{}}, s.note("revoke all")
 }
 
 func (s *spy) Neighbours(context.Context) ([]view.NeighbourRow, error) {

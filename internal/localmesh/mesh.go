@@ -140,7 +140,7 @@ func (m *Mesh) found(ctx context.Context) error {
 		return nil
 	}
 	api := m.Submitter().API
-	if _, err := api.Invite(ctx, time.Minute, 1); err != nil {
+	if _, err := api.Invite(ctx, "", time.Minute, 1); err != nil {
 		return fmt.Errorf("make the domain's key: %w", err)
 	}
 	links, err := api.Links(ctx)

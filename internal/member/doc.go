@@ -33,7 +33,9 @@
 //	standing.go  Standing: what is known of a site
 //	roster.go    Roster: signed records, merged
 //	key.go       the domain's key: made, read, signing
-//	invites.go   invitations: made, redeemed, expired
+//	invites.go   what an invitation is, when it is open, its form on disk
+//	inviting.go  invitations: made, listed, redeemed
+//	revoke.go    invitations: revoked
 //	token.go     the text that an invitation is given as
 //	links.go        Links: opened, asked, changed, ended
 //	linkinvites.go  invitations to links: made, used, withdrawn

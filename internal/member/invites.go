@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -14,30 +16,41 @@ import (
 
 // Limits on invitations.
 const (
-	maxInvites   = 64                  // open at a time
-	MaxUses      = 1_024               // of one invitation
-	MaxInvite    = 90 * 24 * time.Hour // longest validity of one
-	invitesFile  = "invites.json"
-	closedKept   = 7 * 24 * time.Hour // so long a closed one is told from an unknown one
-	maxInvitKept = 512                // closed ones included
+	maxInvites    = 64                  // open at a time
+	MaxUses       = 1_024               // of one invitation
+	MaxInvite     = 90 * 24 * time.Hour // longest validity of one
+	invitesFile   = "invites.json"
+	closedKept    = 7 * 24 * time.Hour // so long a closed one is told from an unknown one
+	maxInvitKept  = 512                // closed ones included
+	maxInviteName = 64                 // bytes
 )
 
 // Invite is an invitation as its issuer knows it: never with its secret.
 type Invite struct {
 	ID      string // first characters of the secret's hash, for people
+	Name    string // what it is for, for people; may be empty
 	Created time.Time
 	Expires time.Time
-	Left    int // uses
+	Left    int           // uses; 0 when it was revoked
+	Uses    int           // that it had when it was made
+	By      []grid.SiteID // who redeemed it, the first one first
+
+	// Refusal is why it is of no use; protocol.JoinAdmitted: it is open.
+	Refusal protocol.JoinRefusal
 }
 
 // invite is an invitation on disk.
 type invite struct {
 	Hash      string        `json:"hash"` // SHA-256 of the secret, hexadecimal
+	Name      string        `json:"name,omitempty"`
 	CreatedMS int64         `json:"created_ms"`
 	ExpiresMS int64         `json:"expires_ms"`
 	Left      int           `json:"left"`
 	UsedMS    int64         `json:"used_ms,omitempty"` // when the last use was taken
 	By        []grid.SiteID `json:"by,omitempty"`      // who redeemed it
+	// Revoked is the number of uses that were left when it was revoked; 0: it was not. Builds
+	// that do not know of it find no use left, so that it stays closed for them, too.
+	Revoked int `json:"revoked,omitempty"`
 }
 
 type invitesText struct {
@@ -69,6 +82,8 @@ func (i invite) told(now time.Time) bool {
 // refusal says why an invitation cannot be redeemed at that time.
 func (i invite) refusal(now time.Time) protocol.JoinRefusal {
 	switch {
+	case i.Revoked > 0:
+		return protocol.JoinRevoked
 	case i.Left <= 0:
 		return protocol.JoinUsed
 	case now.UnixMilli() >= i.ExpiresMS:
@@ -76,6 +91,22 @@ func (i invite) refusal(now time.Time) protocol.JoinRefusal {
 	default:
 		return protocol.JoinAdmitted
 	}
+}
+
+func (i invite) public(now time.Time) Invite {
+	return Invite{
+		ID: i.Hash[:idChars], Name: i.Name, Created: time.UnixMilli(i.CreatedMS),
+		Expires: time.UnixMilli(i.ExpiresMS), Left: i.Left, Uses: i.Left + i.Revoked + len(i.By),
+		By: slices.Clone(i.By), Refusal: i.refusal(now),
+	}
+}
+
+// inviteName is a name as it is kept: one line of at most maxInviteName bytes.
+func inviteName(name string) string {
+	words := strings.FieldsFunc(strings.ToValidUTF8(name, "?"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	})
+	return strings.TrimSpace(cut(strings.Join(words, " "), maxInviteName))
 }
 
 func countOpen(invites []invite, now time.Time) int {
@@ -115,14 +146,36 @@ func decodeInvites(text []byte) ([]invite, error) {
 		)
 	}
 	for _, i := range stored.Invites {
-		if _, err := hex.DecodeString(i.Hash); err != nil || len(i.Hash) != 2*sha256.Size {
-			return nil, fmt.Errorf("hash %q", i.Hash)
-		}
-		if i.Left < 0 || i.Left > MaxUses || i.ExpiresMS < 0 {
-			return nil, fmt.Errorf("invitation %s: uses or expiry out of range", i.Hash[:idChars])
+		if err := i.validate(); err != nil {
+			return nil, err
 		}
 	}
 	return stored.Invites, nil
+}
+
+func (i invite) validate() error {
+	if _, err := hex.DecodeString(i.Hash); err != nil || len(i.Hash) != 2*sha256.Size {
+		return fmt.Errorf("hash %q", i.Hash)
+	}
+	id := i.Hash[:idChars]
+	switch {
+	case i.Left < 0 || i.Left > MaxUses || i.ExpiresMS < 0:
+		return fmt.Errorf("invitation %s: uses or expiry out of range", id)
+	case i.Revoked < 0 || i.Revoked > MaxUses || i.Revoked > 0 && i.Left > 0:
+		return fmt.Errorf("invitation %s: revoked with %d uses, and has %d", id, i.Revoked, i.Left)
+	case i.Name != inviteName(i.Name):
+		return fmt.Errorf("invitation %s: its name is longer than %d bytes, or no text in one line",
+			id, maxInviteName)
+	case len(i.By) > MaxUses:
+		return fmt.Errorf("invitation %s: used by %d sites, want at most %d",
+			id, len(i.By), MaxUses)
+	}
+	for _, site := range i.By {
+		if err := site.Validate(); err != nil {
+			return fmt.Errorf("invitation %s: used by: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // idChars is the length of a hash as people see it.

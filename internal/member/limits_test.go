@@ -30,7 +30,7 @@ func TestBoundsOfAnInvitation(t *testing.T) {
 		{time.Hour, 0, "has 1 to 1024 uses, not 0"},
 		{time.Hour, MaxUses + 1, "has 1 to 1024 uses, not 1025"},
 	} {
-		secret, made, err := o.Invite(c.span, c.uses)
+		secret, made, err := o.Invite("", c.span, c.uses)
 		if c.want != "" {
 			if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), c.want) || secret != nil {
 				t.Errorf("%s, %d uses: %v, want %q", c.span, c.uses, err, c.want)
@@ -258,6 +258,17 @@ func TestFilesThatAreNotBelieved(t *testing.T) {
 			t.Errorf("believed: %s", text)
 		}
 	}
+	for _, field := range []string{
+		`"revoked":-1`, `"revoked":1025`, `"revoked":1,"left":1`, `"name":"two\nlines"`,
+		`"name":"` + strings.Repeat("n", maxInviteName+1) + `"`, `"by":["no site"]`,
+		`"by":["a"` + strings.Repeat(`,"a"`, MaxUses) + `]`,
+	} {
+		text := `{"version":1,"invites":[{"hash":"` + hash + `",` + field + `}]}`
+		if _, err := decodeInvites([]byte(text)); err == nil ||
+			!strings.Contains(err.Error(), "invitation "+hash[:idChars]) {
+			t.Errorf("believed, or refused for another reason: %.60s: %v", field, err)
+		}
+	}
 	whole := `{"version":1,"invites":[{"hash":"` + hash + `","left":1024}]}`
 	if got, err := decodeInvites([]byte(whole)); err != nil || len(got) != 1 {
 		t.Errorf("an invitation that may be: %v, %v", got, err)
@@ -290,7 +301,7 @@ func TestTheClockOfTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, made, err := r.Invite(time.Hour, 1)
+	_, made, err := r.Invite("", time.Hour, 1)
 	if err != nil || made.Created.Before(before) || made.Created.After(time.Now()) {
 		t.Errorf("made at %s, %v", made.Created, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -178,12 +179,21 @@ func FuzzRosterFile(f *testing.F) {
 
 func FuzzLocalFiles(f *testing.F) {
 	f.Add([]byte(`{"version":1,"sites":[{"site":"s","banned":true}],"invites":[]}`))
+	f.Add([]byte(`{"version":1,"invites":[{"hash":"` + hashOf(nil) +
+		`","name":"n","revoked":2,"by":["a"]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if local, err := decodeLocal(text); err == nil && len(local) > maxRecords {
 			t.Fatal("too many decisions")
 		}
-		if invites, err := decodeInvites(text); err == nil && len(invites) > maxInvitKept {
+		invites, err := decodeInvites(text)
+		if err == nil && len(invites) > maxInvitKept {
 			t.Fatal("too many invitations")
+		}
+		for _, i := range invites {
+			p := i.public(time.UnixMilli(1))
+			if p.Left < 0 || p.Uses > 2*MaxUses || p.Name != i.Name {
+				t.Fatalf("read as %+v", p)
+			}
 		}
 	})
 }

@@ -29,6 +29,7 @@ type told struct {
 	Digest    protocol.Digest
 	Entries   []Entry
 	Invites   []Invite
+	All       []Invite // invitations, closed ones included
 	Inviting  bool
 	Standings map[grid.SiteID]Standing
 	Problems  []string
@@ -38,6 +39,7 @@ func tell(o *office) told {
 	all := told{
 		Key: o.Key(), Holds: o.Holds(), Records: o.Roster().Records(), Digest: o.Roster().Digest(),
 		Entries: o.Entries(), Invites: o.Invites(), Inviting: o.Inviting(), Problems: o.Problems(),
+		All:       o.AllInvites(),
 		Standings: map[grid.SiteID]Standing{},
 	}
 	for _, site := range []grid.SiteID{"self", "a", "b", "c", "d"} {
@@ -73,6 +75,10 @@ func TestAllIsThereAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := hashOf(secret)[:idChars]
+	invited := Invite{
+		ID: id, Created: at, Expires: at.Add(time.Hour), Left: 2, Uses: 3,
+		By: []grid.SiteID{"a"},
+	}
 	want := told{
 		Key: o.key.Public(), Holds: true, Inviting: true,
 		Records: o.roster.Records(), Digest: o.roster.sum(),
@@ -82,7 +88,7 @@ func TestAllIsThereAfterARestart(t *testing.T) {
 			{Site: "c", Standing: BannedHere, Note: "noisy", Since: at.Add(3 * time.Minute)},
 			{Site: "self", Standing: Admitted, Name: "me", Since: at},
 		},
-		Invites: []Invite{{ID: id, Created: at, Expires: at.Add(time.Hour), Left: 2}},
+		Invites: []Invite{invited}, All: []Invite{invited},
 		Standings: map[grid.SiteID]Standing{
 			"self": Admitted, "a": Admitted, "b": Admitted, "c": BannedHere, "d": Unknown,
 		},
@@ -111,7 +117,7 @@ func TestAllIsThereAfterARestart(t *testing.T) {
 			t.Errorf("%s: %+v, %v", site, record, err)
 		}
 	}
-	want.Holds, want.Inviting, want.Invites = false, false, nil
+	want.Holds, want.Inviting, want.Invites, want.All = false, false, nil, nil
 	want.Entries = []Entry{
 		{Site: "a", Standing: BannedHere, Name: "n", Note: "mine", Since: at},
 		want.Entries[1],
@@ -168,9 +174,16 @@ func TestWhatCannotBeWritten(t *testing.T) {
 			return err
 		}},
 		"an invitation": {invitesFile, true, func(o *office) error {
-			made, _, err := o.Invite(time.Hour, 1)
+			made, _, err := o.Invite("", time.Hour, 1)
 			if (err == nil) != (made != nil) {
 				t.Errorf("a secret of %d bytes, %v", len(made), err)
+			}
+			return err
+		}},
+		"a revocation": {invitesFile, true, func(o *office) error {
+			revoked, err := o.RevokeAll()
+			if (err == nil) != (len(revoked) > 0) {
+				t.Errorf("revoked are %v, %v", revoked, err)
 			}
 			return err
 		}},
@@ -227,14 +240,14 @@ func TestTheFirstInvitation(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none")
 	o := open(t, dir, "")
-	_, _, err := o.Invite(time.Hour, 1)
+	_, _, err := o.Invite("", time.Hour, 1)
 	if err == nil || !strings.HasPrefix(err.Error(), "invite: make the domain's key: ") || o.Holds() {
 		t.Errorf("without a folder: %v, holds a key: %t", err, o.Holds())
 	}
 	if err = os.MkdirAll(filepath.Join(dir, rosterFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = o.Invite(time.Hour, 1)
+	_, _, err = o.Invite("", time.Hour, 1)
 	if err == nil || !strings.HasPrefix(err.Error(), "invite: write roster.json: ") {
 		t.Errorf("without a roster: %v", err)
 	}
@@ -275,7 +288,7 @@ func TestWhichKeyCounts(t *testing.T) {
 	if o.Holds() || o.Key() != other {
 		t.Errorf("another key: holds it %t, %s", o.Holds(), o.Key())
 	}
-	_, _, err := o.Invite(time.Hour, 1)
+	_, _, err := o.Invite("", time.Hour, 1)
 	want := "invite: this site does not hold the domain's key; invite from the site that does, " +
 		"or remove domain-key to start a domain of your own"
 	if !errors.Is(err, ErrNoKey) || err.Error() != want {

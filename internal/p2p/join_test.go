@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type seat struct {
 	cfg Config
 
 	patience time.Duration // with the inviter
+	clock    func() time.Time
 }
 
 func newSeat(t *testing.T, name string) *seat {
@@ -48,6 +50,7 @@ func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 	t.Helper()
 	reg, err := member.Open(member.Config{
 		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name, Key: key,
+		Now: s.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +62,7 @@ func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 
 func (n node) invite(t *testing.T, span time.Duration, uses int) []byte {
 	t.Helper()
-	secret, _, err := n.cfg.Members.Invite(span, uses)
+	secret, _, err := n.cfg.Members.Invite("", span, uses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +162,45 @@ func TestSecretsThatAreNoUseAreRefusedByName(t *testing.T) {
 	if a.Judge(c.id.Site()) == grid.ReasonNone || a.Judge(b.id.Site()) != grid.ReasonNone {
 		t.Error("who is allowed does not follow who was admitted")
 	}
+}
+
+// A revoked secret is refused immediately, with the reason, and for an hour: then nothing is open,
+// and strangers stay outside.
+func TestARevokedSecretIsRefused(t *testing.T) {
+	var later atomic.Int64
+	s := newSeat(t, "a")
+	s.clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	a := s.start(t, "")
+	b, c := newSeat(t, "b"), newSeat(t, "c")
+	secret := a.invite(t, time.Hour, 3)
+	answer, err := b.redeem(t, a, secret)
+	if err != nil || answer.Refusal != protocol.JoinAdmitted {
+		t.Fatalf("redeem: %v, %v", answer.Refusal, err)
+	}
+	if _, err = a.cfg.Members.RevokeAll(); err != nil {
+		t.Fatal(err)
+	}
+	fastest := time.Hour // of some: the machine may be busy with other tests
+	for range 3 {
+		began := time.Now()
+		answer, err = c.redeem(t, a, secret)
+		if err != nil || answer.Refusal != protocol.JoinRevoked {
+			t.Errorf("revoked secret: %v, %v", answer.Refusal, err)
+		}
+		if fastest = min(fastest, time.Since(began)); fastest < time.Second {
+			break
+		}
+	}
+	if fastest >= time.Second {
+		t.Errorf("that took %s, want less than 1 s", fastest)
+	}
+	if a.Judge(b.id.Site()) != grid.ReasonNone || a.Judge(c.id.Site()) == grid.ReasonNone ||
+		a.Count(wire.CountJoins, "revoked") == 0 {
+		t.Error("who is in does not follow who was admitted, or nothing is counted")
+	}
+	later.Store(int64(time.Hour))
+	c.patience = 0
+	c.isTurnedAway(t, a, secret)
 }
 
 // isTurnedAway waits until a redeem says so: in its short time a busy machine may not even

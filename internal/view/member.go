@@ -4,7 +4,9 @@ import "github.com/mrsmesh/mrsmesh/pkg/grid"
 
 // Invitation is given to an invited site.
 type Invitation struct {
-	Token   string        `json:"token"` // for siteagent join
+	ID      string        `json:"id,omitempty"`   // to revoke it; left out where the domain is open
+	Token   string        `json:"token"`          // for siteagent join
+	Name    string        `json:"name,omitempty"` // what it is for
 	Domain  grid.DomainID `json:"domain"`
 	Open    bool          `json:"open"` // the domain takes anyone; the token says where it is
 	Expires Time          `json:"expires,omitzero"`
@@ -14,10 +16,29 @@ type Invitation struct {
 
 // OpenInvitation is an invitation that can still be redeemed, without its secret.
 type OpenInvitation struct {
-	ID      string `json:"id"` // for people
+	ID      string `json:"id"`             // for people, and to revoke it
+	Name    string `json:"name,omitempty"` // what it is for
 	Created Time   `json:"created"`
 	Expires Time   `json:"expires"`
 	Left    int    `json:"left"` // uses
+}
+
+// InviteRow is an invitation, open or closed, without its secret.
+type InviteRow struct {
+	ID      string        `json:"id"`             // for people, and to revoke it
+	Name    string        `json:"name,omitempty"` // what it is for
+	State   string        `json:"state"`          // open, used (up), expired or revoked
+	Created Time          `json:"created"`
+	Expires Time          `json:"expires"`
+	Left    int           `json:"left"` // uses; 0 when it was revoked
+	Uses    int           `json:"uses"` // that it had when it was made
+	By      []InvitedSite `json:"by"`   // who has used it, the first one first
+}
+
+// InvitedSite is a site that has used an invitation.
+type InvitedSite struct {
+	Site grid.SiteID `json:"site"`
+	Name string      `json:"name,omitempty"`
 }
 
 // MemberRow is one site that takes part, or is kept out.
@@ -30,6 +51,8 @@ type MemberRow struct {
 	Connected bool   `json:"connected"` // a stream is open now
 	Since     Time   `json:"since,omitzero"`
 	Note      string `json:"note,omitempty"`
+	// invitations by which the site came and that were revoked with the ban that this answers
+	Revoked []InviteRow `json:"revoked,omitempty"`
 }
 
 // Members lists the sites of the domain as this site knows them.

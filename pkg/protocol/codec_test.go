@@ -428,11 +428,15 @@ func goldenMessages() map[string]Message {
 		},
 		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"joinknows": JoinRequest{
+			Secret: []byte("0123456789abcdef"), Name: "x1", Knows: JoinRevoked,
+		},
 		"joinanswer": JoinAnswer{
 			Admit: &member, Listed: []grid.SiteID{"12D3KooWsite"},
 			Addrs: []string{"/ip4/10.0.0.1/tcp/4801/p2p/12D3KooWpeer"},
 		},
 		"joinrefusal": JoinAnswer{Refusal: JoinUsed, Text: "used"},
+		"joinrevoked": JoinAnswer{Refusal: JoinRevoked, Text: "revoked"},
 		"check":       Check{Number: 7},
 		"checked":     Checked{Number: 7, Arrived: true, Distance: .5, Took: time.Second, Text: "t"},
 	}

@@ -347,7 +347,7 @@ func drawMember(t *rapid.T) MemberRecord {
 
 func drawJoinAnswer(t *rapid.T) JoinAnswer {
 	m := JoinAnswer{
-		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(joinRefusals)).Draw(t, "refusal")),
+		Refusal: JoinRefusal(rapid.Uint8Range(0, uint8(JoinRefusals)).Draw(t, "refusal")),
 		Text:    drawText(t),
 		Listed:  drawList(t, 3, drawSite),
 		Addrs:   drawList(t, 3, func(t *rapid.T) string { return "/ip4/10.0.0.1" + drawPath(t) }),
@@ -441,7 +441,10 @@ func messages() map[string]func(*rapid.T) Message {
 			}
 		},
 		"join": func(t *rapid.T) Message {
-			return JoinRequest{Secret: drawBytes(t, SecretBytes), Name: drawText(t)}
+			return JoinRequest{
+				Secret: drawBytes(t, SecretBytes), Name: drawText(t),
+				Knows: JoinRefusal(rapid.Uint8().Draw(t, "knows")),
+			}
 		},
 		"joinanswer": func(t *rapid.T) Message { return drawJoinAnswer(t) },
 		"check":      func(t *rapid.T) Message { return Check{Number: number(t)} },

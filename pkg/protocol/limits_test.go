@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -281,14 +282,35 @@ func repeated[T any](v T, n int) []T {
 // Each refusal has words of its own, and one of a later version a number.
 func TestJoinRefusalsHaveWords(t *testing.T) {
 	seen := map[string]JoinRefusal{}
-	for r := JoinAdmitted; r <= joinRefusals; r++ {
+	for r := JoinAdmitted; r <= JoinRefusals; r++ {
 		text := r.String()
 		if other, twice := seen[text]; twice || strings.HasPrefix(text, "refusal ") {
 			t.Errorf("%d is %q, as %d", r, text, other)
 		}
 		seen[text] = r
 	}
-	if got := (joinRefusals + 1).String(); got != "refusal 7" {
+	later := JoinRefusals + 1
+	if got := later.String(); got != fmt.Sprintf("refusal %d", later) {
 		t.Errorf("of a later version: %q", got)
+	}
+}
+
+// A newcomer hears a refusal that it has words for. The first builds did not say which they
+// have, and took any but the first six for a damaged answer.
+func TestRefusalsThatAreUnderstood(t *testing.T) {
+	for r := JoinAdmitted; r <= JoinRefusals; r++ {
+		want := r
+		if r > JoinBroken {
+			want = JoinExpired
+		}
+		if got := r.For(0); got != want {
+			t.Errorf("%s becomes %s for an old newcomer, want %s", r, got, want)
+		}
+		if got := r.For(JoinRefusals); got != r {
+			t.Errorf("%s becomes %s for a newcomer that knows it", r, got)
+		}
+		if got := r.For(JoinRefusals + 1); got != r {
+			t.Errorf("%s becomes %s for a newcomer of a later version", r, got)
+		}
 	}
 }

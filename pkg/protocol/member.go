@@ -59,8 +59,9 @@ type Roster struct {
 
 // JoinRequest redeems an invitation.
 type JoinRequest struct {
-	Secret []byte // of the invitation, SecretBytes long
-	Name   string // of the newcomer, for people, at most 64 bytes
+	Secret []byte      // of the invitation, SecretBytes long
+	Name   string      // of the newcomer, for people, at most 64 bytes
+	Knows  JoinRefusal // the highest refusal that the newcomer has words for; 0 = JoinBroken
 }
 
 // JoinRefusal says why a newcomer is not admitted. The numbers are part of the
@@ -69,19 +70,20 @@ type JoinRefusal uint8
 
 // The refusals.
 const (
-	JoinAdmitted  JoinRefusal = 0 // no refusal
-	JoinUnknown   JoinRefusal = 1 // nobody was invited with this secret
-	JoinExpired   JoinRefusal = 2 // the invitation has expired
-	JoinUsed      JoinRefusal = 3 // it was used as often as it may be
-	JoinBanned    JoinRefusal = 4 // the newcomer is banned
-	JoinFull      JoinRefusal = 5 // the domain has as many members as a roster holds
-	JoinBroken    JoinRefusal = 6 // the inviter cannot write the admission down
-	joinRefusals              = JoinBroken
-	SecretBytes               = 16    // of an invitation
-	MaxNoteBytes              = 128   // of a record
-	MaxListed                 = 1_024 // sites of a JoinAnswer
-	MaxJoinAddrs              = 8     // addresses of a JoinAnswer
-	maxJoinText               = 256   // bytes of a JoinAnswer's or Checked's text
+	JoinAdmitted  JoinRefusal = 0           // no refusal
+	JoinUnknown   JoinRefusal = 1           // nobody was invited with this secret
+	JoinExpired   JoinRefusal = 2           // the invitation has expired
+	JoinUsed      JoinRefusal = 3           // it was used as often as it may be
+	JoinBanned    JoinRefusal = 4           // the newcomer is banned
+	JoinFull      JoinRefusal = 5           // the domain has as many members as a roster holds
+	JoinBroken    JoinRefusal = 6           // the inviter cannot write the admission down
+	JoinRevoked   JoinRefusal = 7           // the invitation was revoked
+	JoinRefusals              = JoinRevoked // the last one
+	SecretBytes               = 16          // of an invitation
+	MaxNoteBytes              = 128         // of a record
+	MaxListed                 = 1_024       // sites of a JoinAnswer
+	MaxJoinAddrs              = 8           // addresses of a JoinAnswer
+	maxJoinText               = 256         // bytes of a JoinAnswer's or Checked's text
 	memberContext             = "mrs/1/member"
 	// MaxRosterRecords is the largest number of records in a Roster message: one of 256 KiB
 	// at their longest.
@@ -94,11 +96,21 @@ func (r JoinRefusal) String() string {
 		"admitted", "the invitation is not known there", "the invitation has expired",
 		"the invitation is used up",
 		"this site is banned", "the domain is full", "the inviter cannot write the admission down",
+		"the invitation was revoked",
 	}
 	if int(r) < len(names) {
 		return names[r]
 	}
 	return fmt.Sprintf("refusal %d", uint8(r))
+}
+
+// For is the refusal that a newcomer is sent who has words for those up to known: one that it
+// does not know it would take for a damaged answer, and ask again.
+func (r JoinRefusal) For(known JoinRefusal) JoinRefusal {
+	if r <= max(known, JoinBroken) {
+		return r
+	}
+	return JoinExpired
 }
 
 // JoinAnswer admits a newcomer or says why not.
@@ -189,7 +201,7 @@ func (m JoinRequest) Validate() error {
 // Validate reports the first field that is out of its range.
 func (m JoinAnswer) Validate() error {
 	switch {
-	case m.Refusal > joinRefusals:
+	case m.Refusal > JoinRefusals:
 		return invalidf("join: %s is unknown", m.Refusal)
 	case (m.Refusal == JoinAdmitted) != (m.Admit != nil):
 		return invalidf("join: want either a refusal or an admission")
@@ -233,7 +245,9 @@ func setMember(w *wirepb.Wire, m Message) bool {
 		}}
 	case JoinRequest:
 		w.Body = &wirepb.Wire_JoinRequest{
-			JoinRequest: &wirepb.JoinRequest{Secret: m.Secret, Name: forPeople(m.Name)},
+			JoinRequest: &wirepb.JoinRequest{
+				Secret: m.Secret, Name: forPeople(m.Name), Knows: uint32(m.Knows),
+			},
 		}
 	case JoinAnswer:
 		answer := &wirepb.JoinAnswer{
@@ -280,7 +294,10 @@ func (r *reader) aboutMembers(w *wirepb.Wire) Message {
 			Answer: b.Roster.GetAnswer(),
 		}
 	case *wirepb.Wire_JoinRequest:
-		return JoinRequest{Secret: b.JoinRequest.GetSecret(), Name: b.JoinRequest.GetName()}
+		return JoinRequest{
+			Secret: b.JoinRequest.GetSecret(), Name: b.JoinRequest.GetName(),
+			Knows: small[JoinRefusal](b.JoinRequest.GetKnows()),
+		}
 	case *wirepb.Wire_JoinAnswer:
 		return r.joinAnswer(b.JoinAnswer)
 	case *wirepb.Wire_Check:

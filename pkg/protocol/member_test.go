@@ -77,7 +77,7 @@ func TestEachLimitOfMembersIsExact(t *testing.T) {
 		"signature":      {signature(SignatureBytes), signature(SignatureBytes + 1)},
 		"no signature":   {signature(SignatureBytes), signature(SignatureBytes - 1)},
 		"records":        {roster(MaxRosterRecords), roster(MaxRosterRecords + 1)},
-		"refusals":       {admit(joinRefusals, false), admit(joinRefusals+1, false)},
+		"refusals":       {admit(JoinRefusals, false), admit(JoinRefusals+1, false)},
 		"admission":      {admit(JoinAdmitted, true), admit(JoinAdmitted, false)},
 		"one of both":    {admit(JoinUsed, false), admit(JoinUsed, true)},
 		"text":           {why(maxJoinText), why(maxJoinText + 1)},

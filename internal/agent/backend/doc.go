@@ -12,7 +12,8 @@
 //	past.go      lists of jobs, and those that only the history has
 //	share.go     what other programs leave of the processor for a task
 //	planning.go  the site's plan and this agent's reservations
-//	members.go   who takes part: the list, decisions, invitations
+//	members.go   who takes part: the list, decisions
+//	invites.go   invitations: made, listed, revoked
 //	links.go     linked domains: invited, joined, on which terms, ended
 //	neighbours.go  ... as any member sees them, and how its jobs used them
 //	status.go    the agent's own state

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -32,7 +31,8 @@ func (b *Backend) Members(ctx context.Context) (view.Members, error) {
 	}
 	for _, i := range b.members.Invites() {
 		m.Invites = append(m.Invites, view.OpenInvitation{
-			ID: i.ID, Created: view.At(i.Created), Expires: view.At(i.Expires), Left: i.Left,
+			ID: i.ID, Name: i.Name, Created: view.At(i.Created), Expires: view.At(i.Expires),
+			Left: i.Left,
 		})
 	}
 	return m, nil
@@ -176,10 +176,30 @@ func (b *Backend) Admit(ctx context.Context, peer, note string) (view.MemberRow,
 	return b.decide(ctx, peer, note, b.members.Admit)
 }
 
-// Ban keeps a site out: its connections are closed, its jobs here stopped, and
-// own tasks at it moved when their leases have ended.
-func (b *Backend) Ban(ctx context.Context, peer, note string) (view.MemberRow, error) {
-	return b.decide(ctx, peer, note, b.members.Ban)
+// Ban keeps a site out: its connections are closed, its jobs here stopped, and own tasks at it
+// moved when their leases have ended. The open invitations by which it came are revoked, unless
+// keep says otherwise: it could come back with them under another key.
+func (b *Backend) Ban(
+	ctx context.Context, peer, note string, keep bool,
+) (view.MemberRow, error) {
+	called, err := b.invitedNames(ctx)
+	if err != nil {
+		return view.MemberRow{}, err
+	}
+	var revoked []member.Invite
+	row, err := b.decide(ctx, peer, note,
+		func(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
+			if !keep { // before the ban, so that there is no moment in between
+				closed, problem := b.members.RevokeOf(site)
+				if problem != nil {
+					return nil, problem
+				}
+				revoked = closed
+			}
+			return b.members.Ban(site, name, note)
+		})
+	row.Revoked = inviteRows(revoked, called)
+	return row, err
 }
 
 func (b *Backend) decide(ctx context.Context, peer, note string,
@@ -202,7 +222,9 @@ func memberError(err error) error {
 	switch {
 	case errors.Is(err, member.ErrNoKey):
 		return fmt.Errorf("%w: %w", view.ErrDenied, err)
-	case errors.Is(err, member.ErrTooMany):
+	case errors.Is(err, member.ErrNoInvite):
+		return fmt.Errorf("%w: %w", view.ErrNotFound, err)
+	case errors.Is(err, member.ErrTooMany), errors.Is(err, member.ErrSeveralInvite):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	default:
 		return err
@@ -216,84 +238,6 @@ func (b *Backend) Listen(ctx context.Context, addrs []string) error {
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	}
 	return err
-}
-
-// maxInviteAddrs bounds the addresses that an invitation names.
-const maxInviteAddrs = protocol.MaxJoinAddrs
-
-// Invite makes an invitation that so many sites may redeem for so long. Where
-// anyone is accepted it only says where the domain is.
-func (b *Backend) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
-	addrs, notices := b.inviteAddrs()
-	if len(addrs) == 0 {
-		return view.Invitation{}, fmt.Errorf(
-			"%w: this site has no address that others could dial; give it one under listen",
-			view.ErrConflict,
-		)
-	}
-	token := member.Token{
-		Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs, Expires: time.Now().Add(span),
-	}
-	open := b.cfg.P2P.AcceptAnyone && b.members.Key() == ""
-	if !open {
-		secret, made, err := b.members.Invite(span, uses)
-		if err != nil {
-			return view.Invitation{}, memberError(err)
-		}
-		token.Key, token.Secret, token.Expires = b.members.Key(), secret, made.Expires
-		notices = append(notices, b.listNotice(token.Key)...)
-	}
-	text, err := token.Text()
-	if err != nil {
-		return view.Invitation{}, fmt.Errorf("write the token: %w", err)
-	}
-	return view.Invitation{
-		Token: text, Domain: token.Domain, Open: open,
-		Expires: view.At(token.Expires.Truncate(time.Second)), Uses: uses, Notices: notices,
-	}, nil
-}
-
-// listNotice says that sites which know this one by their lists alone will not
-// know who is invited.
-func (b *Backend) listNotice(key grid.DomainKey) []view.Notice {
-	if len(b.listed()) == 0 {
-		return nil
-	}
-	return []view.Notice{{
-		Text:   "sites that were listed by hand do not hear of who is invited",
-		Cause:  "they do not know the domain's key",
-		Action: "give each of them domain-key: " + string(key) + " and restart it",
-	}}
-}
-
-// inviteAddrs lists where strangers may dial this site, the likeliest to work
-// first.
-func (b *Backend) inviteAddrs() ([]string, []view.Notice) {
-	suffix := "/p2p/" + string(b.mesh.Self())
-	var addrs []string
-	far := 0
-	for _, addr := range b.mesh.Addrs() {
-		addrs = append(addrs, strings.TrimSuffix(addr, suffix))
-		if !isLoopback(addr) {
-			far++
-		}
-	}
-	slices.SortStableFunc(addrs, func(x, y string) int {
-		return cmp.Compare(order(!isLoopback(x)), order(!isLoopback(y)))
-	})
-	notices := []view.Notice{}
-	if far == 0 {
-		notices = append(notices, view.Notice{
-			Text:   "only sites on this machine can use this invitation",
-			Cause:  "this site listens on loopback addresses alone",
-			Action: "to invite sites of your local network: siteagent invite --listen lan",
-		})
-	}
-	return addrs[:min(len(addrs), maxInviteAddrs)], notices
-}
-
-func isLoopback(addr string) bool {
-	return strings.HasPrefix(addr, "/ip4/127.") || strings.HasPrefix(addr, "/ip6/::1/")
 }
 
 // fillMembers adds what the roster says to the agent's status.

@@ -41,6 +41,7 @@ type Agent struct {
 	logs     map[string]string  // guarded by mu: "JOB.INDEX/stream" -> text
 	state    view.AgentStatus   // guarded by mu
 	rows     []view.MemberRow   // guarded by mu: members that were decided about
+	invites  []view.InviteRow   // guarded by mu
 	links    []view.LinkRow     // guarded by mu
 	planning view.Planning      // guarded by mu
 	settings view.Configuration // guarded by mu

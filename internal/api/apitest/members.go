@@ -29,9 +29,14 @@ func (a *Agent) Admit(_ context.Context, peer, note string) (view.MemberRow, err
 	})
 }
 
-// Ban keeps a site out.
-func (a *Agent) Ban(_ context.Context, peer, note string) (view.MemberRow, error) {
-	return a.decide(view.MemberRow{Site: grid.SiteID(peer), Standing: "banned", Note: note})
+// Ban keeps a site out. Unless keep says otherwise, all invitations are revoked: as if it had come
+// by each of them.
+func (a *Agent) Ban(ctx context.Context, peer, note string, keep bool) (view.MemberRow, error) {
+	row, err := a.decide(view.MemberRow{Site: grid.SiteID(peer), Standing: "banned", Note: note})
+	if err == nil && !keep {
+		row.Revoked, err = a.RevokeAll(ctx)
+	}
+	return row, err
 }
 
 func (a *Agent) decide(row view.MemberRow) (view.MemberRow, error) {
@@ -51,14 +56,58 @@ func (a *Agent) decide(row view.MemberRow) (view.MemberRow, error) {
 }
 
 // Invite makes an invitation that nobody could redeem.
-func (a *Agent) Invite(_ context.Context, span time.Duration, uses int) (view.Invitation, error) {
+func (a *Agent) Invite(
+	_ context.Context, name string, span time.Duration, uses int,
+) (view.Invitation, error) {
 	if span < time.Second || uses < 1 {
 		return view.Invitation{}, fmt.Errorf("%w: want at least 1 s and 1 use", grid.ErrInvalid)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.clock()
+	row := view.InviteRow{
+		ID: fmt.Sprint("test", len(a.invites)), Name: name, State: "open", Created: view.At(now),
+		Expires: view.At(now.Add(span)), Left: uses, Uses: uses, By: []view.InvitedSite{},
+	}
+	a.invites = append(a.invites, row)
 	return view.Invitation{
-		Token: "mrs1.test", Domain: "home", Expires: view.At(a.clock().Add(span)), Uses: uses,
-		Notices: []view.Notice{},
+		ID: row.ID, Token: "mrs1.test", Name: name, Domain: "home", Expires: row.Expires,
+		Uses: uses, Notices: []view.Notice{},
 	}, nil
+}
+
+// Invites lists those that were made.
+func (a *Agent) Invites(context.Context) ([]view.InviteRow, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]view.InviteRow{}, a.invites...), nil
+}
+
+// Revoke knows them by their whole IDs.
+func (a *Agent) Revoke(_ context.Context, which string) (view.InviteRow, error) {
+	rows := a.revoke(func(row view.InviteRow) bool { return row.ID == which })
+	if len(rows) == 0 {
+		return view.InviteRow{}, fmt.Errorf("%w: invitation %s", view.ErrNotFound, which)
+	}
+	return rows[0], nil
+}
+
+// RevokeAll closes those that are open.
+func (a *Agent) RevokeAll(context.Context) ([]view.InviteRow, error) {
+	return a.revoke(func(view.InviteRow) bool { return true }), nil
+}
+
+func (a *Agent) revoke(is func(view.InviteRow) bool) []view.InviteRow {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	revoked := []view.InviteRow{}
+	for i, row := range a.invites {
+		if row.State == "open" && is(row) {
+			a.invites[i].State, a.invites[i].Left = "revoked", 0
+			revoked = append(revoked, a.invites[i])
+		}
+	}
+	return revoked
 }
 
 // Listen takes any addresses.

@@ -16,27 +16,55 @@ func (c *Client) Members(ctx context.Context) (view.Members, error) {
 
 // Admit makes a site, by its ID or name, a member, and takes back a ban.
 func (c *Client) Admit(ctx context.Context, peer, note string) (view.MemberRow, error) {
-	return c.decide(ctx, peer, "admit", note)
+	return c.decide(ctx, peer, "admit", map[string]any{"note": note})
 }
 
-// Ban keeps a site, by its ID or name, out.
-func (c *Client) Ban(ctx context.Context, peer, note string) (view.MemberRow, error) {
-	return c.decide(ctx, peer, "ban", note)
+// Ban keeps a site, by its ID or name, out. The invitations by which it came are revoked if they
+// are still open, unless keep says to leave them.
+func (c *Client) Ban(
+	ctx context.Context, peer, note string, keep bool,
+) (view.MemberRow, error) {
+	body := map[string]any{"note": note}
+	if keep {
+		body["keep_invitation"] = true
+	}
+	return c.decide(ctx, peer, "ban", body)
 }
 
-func (c *Client) decide(ctx context.Context, peer, what, note string) (view.MemberRow, error) {
+func (c *Client) decide(
+	ctx context.Context, peer, what string, body map[string]any,
+) (view.MemberRow, error) {
 	path := "/members/" + url.PathEscape(peer) + "/" + what
-	return ask[view.MemberRow](
-		ctx, c, call{method: http.MethodPost, path: path}, map[string]string{"note": note},
-	)
+	return ask[view.MemberRow](ctx, c, call{method: http.MethodPost, path: path}, body)
 }
 
-// Invite makes an invitation that so many sites may redeem for so long.
+// Invite makes an invitation that so many sites may redeem for so long. The name says what it is
+// for, and may be empty.
 func (c *Client) Invite(
-	ctx context.Context, span time.Duration, uses int,
+	ctx context.Context, name string, span time.Duration, uses int,
 ) (view.Invitation, error) {
 	body := map[string]any{"for_seconds": span.Seconds(), "uses": uses}
+	if name != "" {
+		body["name"] = name
+	}
 	return ask[view.Invitation](ctx, c, call{method: http.MethodPost, path: "/invites"}, body)
+}
+
+// Invites lists the invitations that were made there, the oldest first, closed ones included.
+func (c *Client) Invites(ctx context.Context) ([]view.InviteRow, error) {
+	return ask[[]view.InviteRow](ctx, c, call{method: http.MethodGet, path: "/invites"}, nil)
+}
+
+// Revoke makes an open invitation useless; it is named by its ID, the beginning of that, or its
+// name.
+func (c *Client) Revoke(ctx context.Context, which string) (view.InviteRow, error) {
+	in := call{method: http.MethodDelete, path: "/invites/" + url.PathEscape(which)}
+	return ask[view.InviteRow](ctx, c, in, nil)
+}
+
+// RevokeAll makes all open invitations useless, and returns them.
+func (c *Client) RevokeAll(ctx context.Context) ([]view.InviteRow, error) {
+	return ask[[]view.InviteRow](ctx, c, call{method: http.MethodDelete, path: "/invites"}, nil)
 }
 
 // Listen lets the agent listen for other sites on further addresses, until it ends.

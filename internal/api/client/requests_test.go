@@ -173,13 +173,37 @@ func methods() []method {
 		},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return of(c.Ban(ctx, "a/b", "left"))
+				return of(c.Ban(ctx, "a/b", "left", false))
 			}, "POST /members/" + odd + `/ban application/json {"note":"left"}`, 200, `{"name":"n"}`,
 			view.MemberRow{Name: "n"},
 		},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return of(c.Invite(ctx, time.Minute, 3))
+				return of(c.Ban(ctx, "a/b", "", true))
+			}, "POST /members/" + odd + `/ban application/json {"keep_invitation":true,"note":""}`,
+			200,
+			`{"revoked":[{"id":"i"}]}`,
+			view.MemberRow{Revoked: []view.InviteRow{{ID: "i"}}},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.Invite(ctx, "lab 3", time.Minute, 3))
+			}, `POST /invites application/json {"for_seconds":60,"name":"lab 3","uses":3}`, 201,
+			`{"id":"i"}`,
+			view.Invitation{ID: "i"},
+		},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.Invites(ctx))
+		}, "GET /invites", 200, `[{"id":"i"}]`, []view.InviteRow{{ID: "i"}}},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.Revoke(ctx, "a/b"))
+		}, "DELETE /invites/" + odd, 200, `{"id":"i"}`, view.InviteRow{ID: "i"}},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.RevokeAll(ctx))
+		}, "DELETE /invites", 200, `[{"id":"i"}]`, []view.InviteRow{{ID: "i"}}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.Invite(ctx, "", time.Minute, 3))
 			}, `POST /invites application/json {"for_seconds":60,"uses":3}`, 201, `{"uses":3}`,
 			view.Invitation{Uses: 3},
 		},

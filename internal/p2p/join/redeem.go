@@ -31,7 +31,7 @@ var ErrNotReached = errors.New("the inviter does not answer")
 type Invitation struct {
 	Identity wire.Identity        // of the newcomer
 	Addrs    []string             // of the inviter, multiaddrs that end in /p2p/ID
-	Request  protocol.JoinRequest // what to say
+	Request  protocol.JoinRequest // what to say; Knows is set by Redeem
 }
 
 // Redeem connects to the inviter as the newcomer and redeems the invitation. It
@@ -63,6 +63,7 @@ func Redeem(
 		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
 	}
 	defer func() { _ = h.Close() }() // it only asked
+	in.Request.Knows = protocol.JoinRefusals
 	wait := wire.Backoff{Low: 300 * time.Millisecond, High: 2 * time.Second}
 	var first error // not to reach the inviter: later ones only say that it is too early to dial again
 	for began := time.Now(); ; {

@@ -105,6 +105,7 @@ func TestRedeemAsksAgain(t *testing.T) {
 	if diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	request.Knows = protocol.JoinRefusals
 	one := fmt.Sprintf("%s %+v", id.Site(), request)
 	if diff := cmp.Diff([]string{one, one, one}, in.heard()); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)

@@ -75,11 +75,21 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 		if answer.Refusal == protocol.JoinUnknown {
 			l.Blame(conn)
 		}
-		return answer
+		return understood(answer, request.Knows)
 	}
 	l.cfg.Log.Info("a site joined the domain", "peer", site, "name", request.Name)
 	l.cfg.Fill(site, &answer)
 	l.cfg.Admitted(*answer.Admit)
+	return answer
+}
+
+// understood is a refusal in a form that the newcomer takes for one; the text says what it is.
+func understood(answer protocol.JoinAnswer, known protocol.JoinRefusal) protocol.JoinAnswer {
+	said := answer.Refusal.For(known)
+	if said != answer.Refusal {
+		answer.Text = answer.Refusal.String() + ": " + answer.Text
+		answer.Refusal = said
+	}
 	return answer
 }
 
@@ -119,6 +129,8 @@ func joinLabel(why protocol.JoinRefusal) string {
 		return "banned"
 	case protocol.JoinFull:
 		return "full"
+	case protocol.JoinRevoked:
+		return "revoked"
 	default:
 		return "broken"
 	}

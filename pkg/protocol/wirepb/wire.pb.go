@@ -5208,6 +5208,7 @@ type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Knows         uint32                 `protobuf:"varint,3,opt,name=knows,proto3" json:"knows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5254,6 +5255,13 @@ func (x *JoinRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *JoinRequest) GetKnows() uint32 {
+	if x != nil {
+		return x.Knows
+	}
+	return 0
 }
 
 type JoinAnswer struct {
@@ -8368,10 +8376,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x06Roster\x123\n" +
 	"\arecords\x18\x01 \x03(\v2\x19.mrs.wire.v1.MemberRecordR\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\bR\x06answer\"9\n" +
+	"\x06answer\x18\x03 \x01(\bR\x06answer\"O\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05knows\x18\x03 \x01(\rR\x05knows\"\x99\x01\n" +
 	"\n" +
 	"JoinAnswer\x12\x18\n" +
 	"\arefusal\x18\x01 \x01(\rR\arefusal\x12\x12\n" +

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+)
+
+// listInvites shows the invitations that were made.
+func listInvites(cmd *cobra.Command, c *client.Client, format string) error {
+	rows, err := c.Invites(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
+	}
+	return printInvites(cmd.OutOrStdout(), rows)
+}
+
+func printInvites(out io.Writer, rows []view.InviteRow) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(out, "No invitation was made here. To make one: siteagent invite")
+		return err
+	}
+	const minute = "2006-01-02 15:04"
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tSTATE\tMADE\tGOOD UNTIL\tLEFT\tUSED BY")
+	for _, i := range rows {
+		made, until := i.Created.Local().Format(minute), i.Expires.Local().Format(minute)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", i.ID, orDash(i.Name),
+			inviteText(i.State), made, until, i.Left, i.Uses, orDash(invitedText(i.By)))
+	}
+	return w.Flush()
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// inviteText says in words how an invitation stands.
+func inviteText(state string) string {
+	if state == "used" {
+		return "used up"
+	}
+	return state
+}
+
+// maxInvited are the sites that a line names.
+const maxInvited = 8
+
+// invitedText names the sites that used an invitation. They chose their names themselves, so
+// these may have anything in them.
+func invitedText(sites []view.InvitedSite) string {
+	var names []string
+	for _, s := range sites[:min(len(sites), maxInvited)] {
+		name := strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return -1
+		}, s.Name)
+		if strings.TrimSpace(name) == "" {
+			name = string(s.Site)
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(sites) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// revokeInvites makes one invitation useless, or all where none is named.
+func revokeInvites(cmd *cobra.Command, c *client.Client, which []string) error {
+	notes := cmd.ErrOrStderr()
+	if len(which) > 0 {
+		row, err := c.Revoke(cmd.Context(), which[0])
+		if err == nil {
+			fmt.Fprintln(notes, revokedText(row))
+		}
+		return err
+	}
+	rows, err := c.RevokeAll(cmd.Context())
+	if err == nil && len(rows) == 0 {
+		fmt.Fprintln(notes, "no invitation is open")
+	}
+	for _, row := range rows {
+		fmt.Fprintln(notes, revokedText(row))
+	}
+	return err
+}
+
+// calledText is an invitation as people know it.
+func calledText(i view.InviteRow) string {
+	if i.Name == "" {
+		return "invitation " + i.ID
+	}
+	return fmt.Sprintf("invitation %s (%s)", i.ID, i.Name)
+}
+
+// revokedText says that an invitation is revoked, and who is in all the same.
+func revokedText(i view.InviteRow) string {
+	text := calledText(i) + " is revoked"
+	if len(i.By) > 0 {
+		text += "; members by it until they are banned: " + invitedText(i.By)
+	}
+	return text
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -240,24 +241,34 @@ func TestWhatComesBackStaysHere(t *testing.T) {
 	}
 }
 
+// What tasks wait for is shown while none goes on.
 func TestMapLine(t *testing.T) {
 	t.Parallel()
-	var screen bytes.Buffer
-	a := &app{err: &screen, terminal: true, now: clock}
-	m := &mapping{app: a}
-	m.show(view.JobView{
-		Count: 200, Phase: view.PhaseRunning, Started: view.At(clock().Add(-38 * time.Second)),
-		Hint:  "full",
-		Tasks: view.PhaseCounts{view.PhaseDone: 37, view.PhaseFailed: 1, view.PhaseRunning: 4},
-	})
-	want := []string{"37/200 done, 1 failed, 4 running, ~3 min left", "  full"}
-	if got := drawn(t, screen.String(), usualColumns); !slices.Equal(got[:2], want) {
-		t.Errorf("drawn %q, want %q", got, want)
-	}
-	screen.Reset()
-	m.erase()
-	if got := screen.String(); got != "\x1b[2A\x1b[J" {
-		t.Errorf("erased by %q", got)
+	for _, c := range []struct {
+		others view.Phase
+		want   []string
+	}{
+		{view.PhaseRunning, []string{"37/200 done, 1 failed, 4 running, ~3 min left"}},
+		{view.PhaseStaging, []string{"37/200 done, 1 failed, ~3 min left"}},
+		{view.PhaseSuspended, []string{"37/200 done, 1 failed, ~3 min left", "  full"}},
+	} {
+		var screen bytes.Buffer
+		a := &app{err: &screen, terminal: true, now: clock}
+		m := &mapping{app: a}
+		m.show(view.JobView{
+			Count: 200, Phase: c.others, Started: view.At(clock().Add(-38 * time.Second)),
+			Hint:  "full",
+			Tasks: view.PhaseCounts{view.PhaseDone: 37, view.PhaseFailed: 1, c.others: 4},
+		})
+		got := drawn(t, screen.String(), usualColumns)
+		if lines := len(c.want); !slices.Equal(got[:lines], c.want) || got[lines] != "" {
+			t.Errorf("%s: drawn %q, want %q", c.others, got, c.want)
+		}
+		screen.Reset()
+		m.erase()
+		if got := screen.String(); got != fmt.Sprintf("\x1b[%dA\x1b[J", len(c.want)) {
+			t.Errorf("%s: erased by %q", c.others, got)
+		}
 	}
 }
 

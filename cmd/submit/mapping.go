@@ -272,8 +272,8 @@ func (m *mapping) show(v view.JobView) {
 	m.screen.print(a.err, lines, a.columns())
 }
 
-// whyStill says why nothing goes on. That some tasks wait while others run is as it should be: there
-// are more of them than places.
+// whyStill says why nothing goes on. That some tasks wait while others run is as it should be:
+// there are more of them than places.
 func whyStill(v view.JobView) string {
 	under := v.Tasks[view.PhaseAwarded] + v.Tasks[view.PhaseStaging] +
 		v.Tasks[view.PhasePreparing] + v.Tasks[view.PhaseRunning]

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -69,6 +70,8 @@ func run(ctx context.Context, s *settings) error {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	metrics := obs.NewRegistry()
+	metrics.GaugeVec("build_info", "1; its labels name the program.", "version", "go").
+		Set(1, version(), runtime.Version())
 	parts, err := assemble(ctx, c, metrics, log)
 	if err != nil {
 		return err
@@ -80,7 +83,9 @@ func run(ctx context.Context, s *settings) error {
 		return err
 	}
 	s.change = live(a, parts, level)
-	server, err := serve(ctx, c, served{backend.New(a), s}, metrics, log)
+	face := backend.New(a)
+	face.Observe(metrics)
+	server, err := serve(ctx, c, served{face, s}, metrics, log)
 	if err != nil {
 		return errors.Join(err, a.Close())
 	}

@@ -63,4 +63,5 @@
 //	archive.go   ended jobs written to the history, and old ones let go
 //	past.go      the site's history, its availability and forecasts
 //	report.go    what the machines report: counted, logged, shown
+//	timings.go   how long work takes, as histograms
 package agent

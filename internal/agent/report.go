@@ -27,13 +27,16 @@ type reporter struct {
 	// are late were; nil as well.
 	promises map[string]obs.Counter
 	lateness *obs.Histogram
+	timings  *timings
 
 	mu     sync.Mutex
 	counts map[string]int64 // guarded by mu
 }
 
 func newReporter(metrics *obs.Registry, log *slog.Logger, events *view.EventLog) *reporter {
-	r := &reporter{log: log, events: events, counts: make(map[string]int64)}
+	r := &reporter{
+		log: log, events: events, counts: make(map[string]int64), timings: newTimings(metrics),
+	}
 	if metrics != nil {
 		metric := metrics.CounterVec("reports_total", "What the machines reported, by event.", "event")
 		ends := metrics.CounterVec("attempts_ended_total", "Attempts that ended here, by cause.", "cause")
@@ -79,6 +82,7 @@ func (r *reporter) counters() map[string]int64 {
 func (r *reporter) report(e step.Report) {
 	r.count(e.Event)
 	r.countPromise(e)
+	r.timings.heed(e, time.Now())
 	if e.Event == eventEnded && r.ends != nil {
 		r.ends.With(e.Text).Inc()
 	}

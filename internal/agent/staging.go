@@ -39,6 +39,8 @@ func (w *workshop) stage(e step.Stage) {
 		result.Bytes, result.Took = moved, time.Since(start)
 		if err != nil {
 			result.Problem, result.Local = err.Error(), w.a.disk.lacked(err)
+		} else {
+			w.a.reports.timings.staging.Observe(result.Took.Seconds())
 		}
 		w.a.site.tell(result)
 	})

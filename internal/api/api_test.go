@@ -474,7 +474,8 @@ func TestOptionalPaths(t *testing.T) {
 		"/debug/pprof/profile?seconds=1":  "200 ",
 		"/readyz": `503 {"type":"about:blank","title":"Service Unavailable","status":503,` +
 			`"detail":"no peers yet"}`,
-		"/livez": "200 ok\n",
+		"/livez":               "200 ok\n",
+		"/api/v1/openapi.yaml": "200 openapi: 3.0.3\n",
 	} {
 		answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path})
 		if got := fmt.Sprintf("%d %s", answer.StatusCode, body); !strings.HasPrefix(got, want) {

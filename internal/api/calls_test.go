@@ -183,7 +183,8 @@ func TestRequestsThatNeverReachTheAgent(t *testing.T) {
 	agent := &spy{}
 	socket, _ := serve(t, agent, nil)
 	list := "a job's id has 16 characters; list the jobs to see them"
-	again, see := "correct it and send the request again", "see openapi.yaml for what is expected"
+	const again, see = "correct it and send the request again",
+		"GET /api/v1/openapi.yaml says what is expected"
 	noJob := view.Problem{Status: 404, Detail: `no job "x"`, Field: "id", Remedy: list}
 	unknown := func(key string) view.Problem {
 		return view.Problem{

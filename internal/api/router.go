@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
+	_ "embed" // openapi.yaml
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ func (s *Server) routes() http.Handler {
 	})
 	router.Use(s.limitBody)
 	s.addHealth(router)
+	router.Get(basePath+"/openapi.yaml", serveSpecification)
 	badRequest := func(w http.ResponseWriter, r *http.Request, err error) {
 		s.fail(w, r, asBadRequest(err))
 	}
@@ -74,6 +76,15 @@ func (s *Server) addHealth(router chi.Router) {
 func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, text) // the reader has gone if it fails
+}
+
+//go:embed openapi.yaml
+var specification []byte
+
+// serveSpecification serves what clients are made from.
+func serveSpecification(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(specification) // the reader has gone if it fails
 }
 
 // limitBody bounds what a request may carry. A JSON body is read as a whole and
@@ -214,7 +225,7 @@ func asBadRequest(err error) *view.Problem {
 	}
 	problem := &view.Problem{
 		Status: http.StatusBadRequest, Detail: err.Error(),
-		Remedy: "see openapi.yaml for what is expected",
+		Remedy: "GET /api/v1/openapi.yaml says what is expected",
 	}
 	if format, ok := errors.AsType[*InvalidParamFormatError](err); ok {
 		problem.Field = format.ParamName

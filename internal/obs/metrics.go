@@ -1,10 +1,12 @@
 package obs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,8 +23,9 @@ const namespace = "mrs"
 type Registry struct {
 	reg *prometheus.Registry
 
-	mu   sync.Mutex
-	errs []error // registrations that were refused
+	mu    sync.Mutex
+	errs  []error                 // registrations that were refused
+	looks []func(context.Context) // before each scrape
 }
 
 // Counter is a sum that only grows.
@@ -33,6 +36,9 @@ type CounterVec struct{ v *prometheus.CounterVec }
 
 // Histogram counts observations by their size.
 type Histogram struct{ h prometheus.Histogram }
+
+// GaugeVec is a family of values that rise and fall, told apart by label values.
+type GaugeVec struct{ v *prometheus.GaugeVec }
 
 // NewRegistry makes a registry that also shows the Go runtime's and the
 // process's own metrics (go_*, process_*).
@@ -69,6 +75,38 @@ func (r *Registry) GaugeFunc(name, help string, read func() float64) {
 		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, read))
 }
 
+// GaugeVec makes mrs_NAME, with or without labels. Label values must come from a small fixed set.
+func (r *Registry) GaugeVec(name, help string, labels ...string) GaugeVec {
+	return GaugeVec{v: register(r, prometheus.NewGaugeVec(
+		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels))}
+}
+
+// lookFor bounds how long all that is looked at before a scrape may take.
+const lookFor = time.Second
+
+// BeforeScrape has a function called before the metrics are shown, each time, to set gauges to
+// what is so then. All of them together have a second; a gauge that is not set by then shows what
+// it showed before.
+func (r *Registry) BeforeScrape(look func(context.Context)) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looks = append(r.looks, look)
+}
+
+func (r *Registry) look(ctx context.Context) {
+	r.mu.Lock()
+	looks := r.looks
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	for _, look := range looks {
+		look(ctx)
+	}
+}
+
 // Err reports the registrations that were refused: a malformed name, or one name
 // for two kinds of metric. Their metrics work but are not shown. A test of the
 // wiring checks that it is nil.
@@ -86,7 +124,11 @@ func (r *Registry) Handler() http.Handler {
 	if r == nil {
 		return http.NotFoundHandler()
 	}
-	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{})
+	shown := promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.look(request.Context())
+		shown.ServeHTTP(w, request)
+	})
 }
 
 // register enters the collector, or finds the one already entered.
@@ -111,6 +153,14 @@ func register[C prometheus.Collector](r *Registry, c C) C {
 
 // Observe counts one observation.
 func (h Histogram) Observe(value float64) { h.h.Observe(value) }
+
+// Set sets the gauge with these label values, in the order of the labels. With the wrong number of
+// values it sets none.
+func (v GaugeVec) Set(to float64, values ...string) {
+	if g, err := v.v.GetMetricWithLabelValues(values...); err == nil {
+		g.Set(to)
+	}
+}
 
 // Inc adds one.
 func (c Counter) Inc() { c.c.Inc() }

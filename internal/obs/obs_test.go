@@ -2,11 +2,14 @@ package obs_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 )
@@ -87,6 +90,8 @@ func TestRegistryShowsPrefixedMetrics(t *testing.T) {
 	r.Counter("jobs_total", "Jobs.").Add(-5)
 	r.CounterVec("refused_total", "Refusals.", "reason").With("memory").Inc()
 	r.GaugeFunc("cores", "Cores.", func() float64 { return 8 })
+	r.GaugeVec("attempts", "Attempts.", "phase").Set(2, "running")
+	r.GaugeVec("attempts", "Attempts.", "phase").Set(9, "running", "too many")     // sets none
 	r.CounterVec("refused_total", "Refusals.", "reason").With("too", "many").Inc() // counts nowhere
 	if err := r.Err(); err != nil {
 		t.Fatalf("Err() = %v, want nil", err)
@@ -94,7 +99,7 @@ func TestRegistryShowsPrefixedMetrics(t *testing.T) {
 	text := scrape(t, r)
 	for _, want := range []string{
 		"mrs_jobs_total 3\n", `mrs_refused_total{reason="memory"} 1`,
-		"mrs_cores 8\n", "go_goroutines",
+		"mrs_cores 8\n", `mrs_attempts{phase="running"} 2`, "go_goroutines",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("metrics lack %q", want)
@@ -103,6 +108,32 @@ func TestRegistryShowsPrefixedMetrics(t *testing.T) {
 	if strings.Contains(text, "lost") {
 		t.Error("a counter with wrong labels is shown")
 	}
+}
+
+// What is looked at before a scrape is shown by it; who does not answer holds it up for a moment.
+func TestGaugesAreSetBeforeAScrape(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := obs.NewRegistry()
+		gauge := r.GaugeVec("cores", "Cores.")
+		scrapes := 0
+		r.BeforeScrape(func(ctx context.Context) {
+			if scrapes++; scrapes > 2 {
+				<-ctx.Done()
+				return
+			}
+			gauge.Set(float64(scrapes))
+		})
+		for i, want := range []string{"mrs_cores 1\n", "mrs_cores 2\n", "mrs_cores 2\n"} {
+			began := time.Now()
+			if text := scrape(t, r); !strings.Contains(text, want) {
+				t.Errorf("scrape %d lacks %q", i+1, want)
+			}
+			if took := time.Since(began); (took != 0) != (i == 2) || took > time.Second {
+				t.Errorf("scrape %d took %s", i+1, took)
+			}
+		}
+	})
 }
 
 func TestRegistryReportsRefusedRegistrations(t *testing.T) {
@@ -118,6 +149,8 @@ func TestNilRegistryCounts(t *testing.T) {
 	var r *obs.Registry
 	r.Counter("jobs_total", "Jobs.").Inc()
 	r.GaugeFunc("cores", "Cores.", func() float64 { return 1 })
+	r.GaugeVec("attempts", "Attempts.").Set(1)
+	r.BeforeScrape(func(context.Context) { t.Error("it is scraped") })
 	if r.Err() != nil {
 		t.Error("a nil registry reports something")
 	}

@@ -18,6 +18,7 @@
 //	neighbours.go  ... as any member sees them, and how its jobs used them
 //	status.go    the agent's own state
 //	standbys.go  who goes on with whose jobs
+//	gauges.go    what rises and falls here, as metrics
 //	host.go      its machine, its owner, its past and its place in the map
 //	check.go     whether this site's offers arrive elsewhere
 //	logs.go      where a task's output is read from

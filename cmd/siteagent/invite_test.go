@@ -72,7 +72,7 @@ func TestTableOfInvitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	if !strings.HasSuffix(lines[1], "3 of 5  attic[2J, 12D3KooWb") ||
+	if !strings.HasSuffix(lines[1], "3 of 5  attic?[2J, 12D3KooWb") ||
 		!strings.HasPrefix(lines[2], "aa000001  -      used up  ") ||
 		!strings.HasSuffix(lines[2], " and 2 more") {
 		t.Errorf("the table is\n%s", out.String())

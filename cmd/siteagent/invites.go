@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // listInvites shows the invitations that were made.
@@ -60,18 +60,12 @@ func inviteText(state string) string {
 // maxInvited are the sites that a line names.
 const maxInvited = 8
 
-// invitedText names the sites that used an invitation. They chose their names themselves, so
-// these may have anything in them.
+// invitedText names the sites that used an invitation.
 func invitedText(sites []view.InvitedSite) string {
 	var names []string
 	for _, s := range sites[:min(len(sites), maxInvited)] {
-		name := strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) {
-				return r
-			}
-			return -1
-		}, s.Name)
-		if strings.TrimSpace(name) == "" {
+		name := grid.Plain(s.Name)
+		if strings.Trim(name, " ?") == "" {
 			name = string(s.Site)
 		}
 		names = append(names, name)

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // result holds what a verb shows, in every format.
@@ -124,10 +126,5 @@ func clean(text string) string {
 	if text == "" {
 		return "-"
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
+	return grid.Plain(text)
 }

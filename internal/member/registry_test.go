@@ -280,17 +280,20 @@ func TestTheDomainsKeyIsKeptSecret(t *testing.T) {
 func TestEntriesSayWhoIsWho(t *testing.T) {
 	o := open(t, t.TempDir(), "")
 	o.redeem("a", o.invite(t, time.Hour, 1))
-	if _, err := o.Ban("b", "bob", "left"); err != nil {
+	o.Redeem("c", protocol.JoinRequest{Secret: o.invite(t, time.Hour, 1), Name: "c\x1b[2J"})
+	if _, err := o.Ban("b", "bob\n", "left\r"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, e := range o.Entries() {
-		got = append(
-			got,
-			string(e.Site)+" "+e.Name+" "+map[Standing]string{Admitted: "in", BannedHere: "out"}[e.Standing],
-		)
+		standing := map[Standing]string{Admitted: "in", BannedHere: "out", Banned: "out"}[e.Standing]
+		got = append(got, string(e.Site)+" "+e.Name+" "+standing)
+		if e.Note != grid.Plain(e.Note) {
+			t.Errorf("%s: the note is %q", e.Site, e.Note)
+		}
 	}
-	if diff := cmp.Diff([]string{"a n in", "b bob out", "self me in"}, got); diff != "" {
+	want := []string{"a n in", "b bob? out", "c c?[2J in", "self me in"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 }

@@ -149,13 +149,13 @@ func (r *Registry) Entries() []Entry {
 	sites := make(map[grid.SiteID]Entry)
 	for _, record := range r.roster.Records() {
 		sites[record.Site] = Entry{
-			Site: record.Site, Standing: r.standing(record.Site), Name: record.Name, Note: record.Note,
-			Since: time.UnixMilli(record.SerialMS),
+			Site: record.Site, Standing: r.standing(record.Site), Name: grid.Plain(record.Name),
+			Note: grid.Plain(record.Note), Since: time.UnixMilli(record.SerialMS),
 		}
 	}
 	for site, d := range r.local {
 		e := Entry{
-			Site: site, Standing: r.standing(site), Name: d.Name, Note: d.Note,
+			Site: site, Standing: r.standing(site), Name: grid.Plain(d.Name), Note: grid.Plain(d.Note),
 			Since: time.UnixMilli(d.SinceMS),
 		}
 		if e.Name == "" {

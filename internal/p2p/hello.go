@@ -84,8 +84,9 @@ func (m *Mesh) judge(
 	middle := sent.Add(received.Sub(sent) / 2)
 	skew := time.UnixMilli(h.WallMS).Sub(middle)
 	facts := Facts{
-		Name: h.Name, Capability: h.Capability, Skew: skew, RoundTrip: received.Sub(sent),
-		Incarnation: h.Incarnation, Run: runOf(h), Owner: h.Owner,
+		Name: grid.Plain(h.Name), Capability: h.Capability, Skew: skew,
+		RoundTrip: received.Sub(sent), Incarnation: h.Incarnation, Run: runOf(h),
+		Owner: grid.Plain(h.Owner),
 	}
 	standing := m.judgeSite(site)
 	switch {

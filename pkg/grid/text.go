@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // sizeUnits are the units a size may be written with, longest suffix first so
@@ -132,4 +133,16 @@ func typingMistakes(a, b string) int {
 		before, row = row, next
 	}
 	return row[len(b)]
+}
+
+// Plain makes of a text that somebody else has written one line that steers no terminal: "?" stands
+// for each control character, line breaks included, for what turns the direction of writing, and
+// for bytes that are no UTF-8. It never becomes longer.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }

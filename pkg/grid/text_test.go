@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -95,4 +97,30 @@ func TestASiteThatRunsNothingReservesNothing(t *testing.T) {
 	if !wasm.Runs(grid.KindReservation) || !wasm.Runs(grid.KindWasm) || wasm.Runs(grid.KindCommand) {
 		t.Error("a site that runs wasm runs that and holds reservations, no more")
 	}
+}
+
+// Names of others stay readable, and steer no terminal.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "attic": "attic", "Zürich 東京": "Zürich 東京", "a\x1b[31mb": "a?[31mb",
+		"a\nb\tc\r": "a?b?c?", "\x7f\u0085\u009b2J": "???2J", "a\xff\xfeb": "a?b",
+		"exe.\u202egpj": "exe.?gpj",
+	} {
+		if got := grid.Plain(text); got != want {
+			t.Errorf("Plain(%q) = %q, want %q", text, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+		got := grid.Plain(text)
+		if len(got) > len(text) || grid.Plain(got) != got {
+			t.Fatalf("Plain(%q) = %q", text, got)
+		}
+		for _, r := range got {
+			if r < ' ' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("Plain(%q) = %q", text, got)
+			}
+		}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -270,23 +269,9 @@ func (m *mapping) writeGathered(ctx context.Context, out view.OutputView) error 
 	if !ref.Dir {
 		return errors.New("it is no directory")
 	}
-	reader := tar.NewReader(body)
-	for {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("unpack: %w", err)
-		}
-		name := filepath.FromSlash(path.Clean(header.Name))
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("unpack: %q leads out of the directory", header.Name)
-		}
-		if err := placeEntry(m.folder, name, header, reader); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
+	return eachEntry(body, func(name string, header *tar.Header, body io.Reader) error {
+		return placeEntry(m.folder, name, header, body)
+	})
 }
 
 func placeEntry(root *os.Root, name string, header *tar.Header, body io.Reader) error {

@@ -115,7 +115,17 @@ func placeFolder(root *os.Root, temporary, to string, body io.Reader) error {
 // unpack writes the files and folders of a tar stream below a folder and refuses
 // everything else.
 func unpack(root *os.Root, folder string, body io.Reader) error {
-	reader := tar.NewReader(body)
+	return eachEntry(body, func(name string, header *tar.Header, body io.Reader) error {
+		return unpackEntry(root, filepath.Join(folder, name), header, body)
+	})
+}
+
+// eachEntry does something with each entry of a tar stream, unless its name leads out of the
+// folder that was packed.
+func eachEntry(
+	packed io.Reader, do func(name string, header *tar.Header, body io.Reader) error,
+) error {
+	reader := tar.NewReader(packed)
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -128,7 +138,7 @@ func unpack(root *os.Root, folder string, body io.Reader) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("unpack: %q leads out of the folder", header.Name)
 		}
-		if err := unpackEntry(root, filepath.Join(folder, name), header, reader); err != nil {
+		if err := do(name, header, reader); err != nil {
 			return fmt.Errorf("unpack %s: %w", name, err)
 		}
 	}

@@ -122,7 +122,7 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
-				"store hostinfo history view", tests: "*",
+				"store hostinfo history obs view", tests: "*",
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {

@@ -87,7 +87,7 @@ func TestWhereATokenComesFrom(t *testing.T) {
 func TestATokenThatOthersCanRead(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("there modes say nothing")
+		t.Skip("the modes of files do not say there who may read them")
 	}
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("mrs1.file\n"), 0o600); err != nil {

@@ -122,7 +122,7 @@ func TestMapGoesOn(t *testing.T) {
 // logTime is the clock's time as the log has it.
 func logTime() string { return strconv.FormatInt(clock().Unix(), 10) + ".000" }
 
-// TestMapSaysWhatIsNotWritten puts something in the way of a result, and takes it away.
+// TestMapSaysWhatIsNotWritten blocks the place of a result, and frees it for a second try.
 func TestMapSaysWhatIsNotWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, endAll)
@@ -200,7 +200,7 @@ func TestWhatComesBackStaysHere(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-		t.Skip("no links here: ", err)
+		t.Skip("this user may make no symbolic links on this system: ", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -247,7 +247,7 @@ func (m *mapping) handle(ctx context.Context, t view.TaskView) error {
 	return m.logEnded(t)
 }
 
-// erase takes the line away that shows how far the map is.
+// erase removes the line of progress.
 func (m *mapping) erase() {
 	if m.screen.lines > 0 {
 		m.screen.print(m.app.err, nil, m.app.columns())

@@ -54,8 +54,8 @@ func (m *mapping) open(id grid.JobID) error {
 func (m *mapping) openLog(id grid.JobID) error {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_APPEND
 	var err error
-	//nolint:gosec // the user's own log, which others may read as they may other files
-	if m.log, err = os.OpenFile(filepath.Clean(m.joblog), flags, 0o644); err != nil {
+	// For the user alone: commands may hold what others should not read.
+	if m.log, err = os.OpenFile(filepath.Clean(m.joblog), flags, 0o600); err != nil {
 		return usage("--joblog: %w", err)
 	}
 	var whole int64

@@ -64,8 +64,8 @@ func argumentFile(folder, argument string) (string, error) {
 	if argument == "" {
 		return "", nil
 	}
-	if _, err := os.Stat(full); err != nil {
-		return "", nil //nolint:nilerr // a word, which the command may know what to do with
+	if !exists(full) { // it is a word, which the command may know what to do with
+		return "", nil
 	}
 	name, err := local(argument)
 	if err != nil {
@@ -75,12 +75,17 @@ func argumentFile(folder, argument string) (string, error) {
 	return name, nil
 }
 
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 // commonFiles are the files that every task gets: those of --input, and the program if it
 // is one of ours.
 func (o Order) commonFiles(folder, line string) (sent, error) {
 	var out sent
 	for _, input := range o.Inputs {
-		if _, err := os.Stat(filepath.Join(folder, input)); err != nil && filepath.IsLocal(input) {
+		if filepath.IsLocal(input) && !exists(filepath.Join(folder, input)) {
 			return nil, fmt.Errorf("--input %s: no such file or directory here; check the name",
 				input)
 		}

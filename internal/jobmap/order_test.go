@@ -133,7 +133,7 @@ func TestWhatComesBackIsGathered(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("there is no sh here")
+		t.Skip("commands of a map run by sh, which this system does not have")
 	}
 	_, tasks := load(t, jobmap.Order{
 		Words: []string{`mkdir -p {//}; echo {} > {}.new; exit {/.}`}, NoFiles: true,

@@ -23,7 +23,7 @@ func TestQuotingSurvivesTheShell(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("there is no sh here")
+		t.Skip("commands of a map run by sh, which this system does not have")
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		given := words(r)

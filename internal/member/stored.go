@@ -155,8 +155,8 @@ func (r *Registry) Entries() []Entry {
 	}
 	for site, d := range r.local {
 		e := Entry{
-			Site: site, Standing: r.standing(site), Name: grid.Plain(d.Name), Note: grid.Plain(d.Note),
-			Since: time.UnixMilli(d.SinceMS),
+			Site: site, Standing: r.standing(site), Name: grid.Plain(d.Name),
+			Note: grid.Plain(d.Note), Since: time.UnixMilli(d.SinceMS),
 		}
 		if e.Name == "" {
 			e.Name = sites[site].Name

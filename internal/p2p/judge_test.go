@@ -197,7 +197,8 @@ func TestHowAHelloIsJudged(t *testing.T) {
 	hello.Name, hello.Owner = "n\x1b[2J", "o\nwner"
 	f, _ := q.judge("s", hello, now.Add(-time.Second), now.Add(3*time.Second))
 	if f.Skew != -time.Second || f.RoundTrip != 4*time.Second || f.Incarnation != 3 ||
-		f.Name != "n?[2J" || f.Owner != "o?wner" || f.Run.Nonce != 2 || f.Capability.CoreMFLOPS != 5 {
+		f.Name != "n?[2J" || f.Owner != "o?wner" || f.Run.Nonce != 2 ||
+		f.Capability.CoreMFLOPS != 5 {
 		t.Errorf("facts %+v, want the clock measured in the middle of four seconds", f)
 	}
 }

@@ -100,46 +100,35 @@ func isLoopback(addr string) bool {
 
 // Invites lists the invitations that were made here, the oldest first, closed ones included.
 func (b *Backend) Invites(ctx context.Context) ([]view.InviteRow, error) {
-	called, err := b.invitedNames(ctx)
-	return inviteRows(b.members.AllInvites(), called), err
+	return inviteRows(b.members.AllInvites(), b.invitedNames(ctx)), nil
 }
 
 // Revoke makes an open invitation useless.
 func (b *Backend) Revoke(ctx context.Context, which string) (view.InviteRow, error) {
-	called, err := b.invitedNames(ctx) // first: what was revoked is always shown
-	if err != nil {
-		return view.InviteRow{}, err
-	}
 	revoked, err := b.members.Revoke(which)
 	if err != nil {
 		return view.InviteRow{}, memberError(err)
 	}
-	return inviteRows([]member.Invite{revoked}, called)[0], nil
+	return inviteRows([]member.Invite{revoked}, b.invitedNames(ctx))[0], nil
 }
 
 // RevokeAll makes all open invitations useless, and returns them.
 func (b *Backend) RevokeAll(ctx context.Context) ([]view.InviteRow, error) {
-	called, err := b.invitedNames(ctx)
-	if err != nil {
-		return nil, err
-	}
 	revoked, err := b.members.RevokeAll()
-	return inviteRows(revoked, called), err
+	return inviteRows(revoked, b.invitedNames(ctx)), memberError(err)
 }
 
-// invitedNames are the names of sites that may have used an invitation.
-func (b *Backend) invitedNames(ctx context.Context) (names, error) {
+// invitedNames are the names of sites that may have used an invitation. While the broker does not
+// answer they are those of the members' records: to revoke waits for nobody.
+func (b *Backend) invitedNames(ctx context.Context) names {
 	called := names{}
-	err := b.agent.AskBroker(ctx, func(m *broker.Machine) { called = b.namesNow(m) })
-	if err != nil {
-		return nil, err
-	}
+	_ = b.agent.AskBroker(ctx, func(m *broker.Machine) { called = b.namesNow(m) })
 	for _, e := range b.members.Entries() {
 		if called[e.Site] == "" {
 			called[e.Site] = e.Name
 		}
 	}
-	return called, nil
+	return called
 }
 
 // inviteRows shows invitations, with the names of who used them.

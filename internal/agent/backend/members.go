@@ -182,10 +182,6 @@ func (b *Backend) Admit(ctx context.Context, peer, note string) (view.MemberRow,
 func (b *Backend) Ban(
 	ctx context.Context, peer, note string, keep bool,
 ) (view.MemberRow, error) {
-	called, err := b.invitedNames(ctx)
-	if err != nil {
-		return view.MemberRow{}, err
-	}
 	var revoked []member.Invite
 	row, err := b.decide(ctx, peer, note,
 		func(site grid.SiteID, name, note string) (*protocol.MemberRecord, error) {
@@ -198,7 +194,7 @@ func (b *Backend) Ban(
 			}
 			return b.members.Ban(site, name, note)
 		})
-	row.Revoked = inviteRows(revoked, called)
+	row.Revoked = inviteRows(revoked, b.invitedNames(ctx))
 	return row, err
 }
 

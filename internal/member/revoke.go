@@ -12,8 +12,8 @@ import (
 
 // Why an invitation is not revoked.
 var (
-	ErrNoInvite      = errors.New("no open invitation is called so")
-	ErrSeveralInvite = errors.New("several open invitations are called so")
+	ErrNoInvite      = errors.New("no open invitation has this ID or name")
+	ErrSeveralInvite = errors.New("several open invitations match")
 )
 
 // maxNamed limits the invitations that an error names.

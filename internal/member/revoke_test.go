@@ -110,15 +110,15 @@ func TestWhichInvitationIsRevoked(t *testing.T) {
 	const closed = "dd000005 (used) is closed already: the invitation is used up"
 	const list = "aa000001 (twin), aa000002 (twin), bb000003, cc000004 (aa)"
 	for which, want := range map[string]string{
-		"":          `no open invitation is called so: ""; open are ` + list,
-		"   ":       `no open invitation is called so: "   "; open are ` + list,
-		"ee":        `no open invitation is called so: "ee"; open are ` + list,
-		"aa000001x": `no open invitation is called so: "aa000001x"; open are ` + list,
-		"used":      "no open invitation is called so: " + closed,
-		"dd000005":  "no open invitation is called so: " + closed,
-		"twin": `several open invitations are called so: "twin" may be aa000001 (twin), ` +
+		"":          `no open invitation has this ID or name: ""; open are ` + list,
+		"   ":       `no open invitation has this ID or name: "   "; open are ` + list,
+		"ee":        `no open invitation has this ID or name: "ee"; open are ` + list,
+		"aa000001x": `no open invitation has this ID or name: "aa000001x"; open are ` + list,
+		"used":      "no open invitation has this ID or name: " + closed,
+		"dd000005":  "no open invitation has this ID or name: " + closed,
+		"twin": `several open invitations match: "twin" may be aa000001 (twin), ` +
 			"aa000002 (twin); give more of the ID",
-		"aa": `several open invitations are called so: "aa" may be aa000001 (twin), ` +
+		"aa": `several open invitations match: "aa" may be aa000001 (twin), ` +
 			"aa000002 (twin), cc000004 (aa); give more of the ID",
 	} {
 		_, err := o.Revoke(which)

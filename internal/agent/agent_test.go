@@ -269,7 +269,7 @@ func TestResumeCallsOffStop(t *testing.T) {
 	if err := a.Stop(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	<-a.done
+	a.awaitEnd(t)
 }
 
 func TestRestart(t *testing.T) {
@@ -339,7 +339,7 @@ func TestMachinePanic(t *testing.T) {
 	n := start(t, c)
 	n.fails = true
 	_ = n.AskSite(t.Context(), func(*site.Machine) { panic("lost count") }) // its loop is gone then
-	<-n.done
+	n.awaitEnd(t)
 	if n.err == nil || !strings.Contains(n.err.Error(), "lost count") {
 		t.Errorf("Run: %v, want what broke", n.err)
 	}

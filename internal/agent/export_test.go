@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -39,26 +41,36 @@ func (a *Agent) Certificate(ctx context.Context) (encoded []byte) {
 }
 
 // Fill writes rows of the agent's own, of so many bytes each, into the table of the own jobs, and
-// waits until the group has agreed on them.
+// waits until the group has agreed on them. What is lost with the leadership is written again: a
+// busy machine may change that at any time.
 func (a *Agent) Fill(ctx context.Context, from, rows, bytes int) error {
+	facts := make([]step.Fact, 0, rows)
+	value := strings.Repeat("x", bytes)
+	for i := range rows {
+		facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), value))
+	}
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
 	g := a.groups.of(a.Self())
 	filled := make(chan struct{})
-	err := g.ask(ctx, func() {
-		var facts []step.Fact
-		value := strings.Repeat("x", bytes)
-		for i := range rows {
-			facts = append(facts, groupFact(fmt.Sprint("filler ", from+i), value))
+	once := sync.OnceFunc(func() { close(filled) })
+	var written uint64 // the term in which
+	for {
+		if err := g.ask(ctx, func() {
+			if g.acts() && g.term != written {
+				written = g.term
+				g.persist(once, facts...)
+			}
+		}); err != nil {
+			return err
 		}
-		g.persist(func() { close(filled) }, facts...)
-	})
-	if err != nil {
-		return err
-	}
-	select {
-	case <-filled:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		select {
+		case <-filled:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))
 }
 
-// patience bounds how long a test waits for an expected event.
-const patience = 30 * time.Second
+// patience bounds how long a test waits for an expected event, also on a machine that compiles
+// other tests meanwhile.
+const patience = time.Minute
 
 // eventually waits until the condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {

@@ -52,7 +52,7 @@ func start(t *testing.T, c agent.Config, others ...*node) *node {
 func (n *node) close(t *testing.T) {
 	t.Helper()
 	n.end()
-	<-n.done
+	n.awaitEnd(t)
 	closed := make(chan error, 1)
 	go func() { closed <- n.Close() }()
 	select {
@@ -65,6 +65,16 @@ func (n *node) close(t *testing.T) {
 		}
 	case <-time.After(agent.Patience):
 		t.Fatal("Close does not return")
+	}
+}
+
+// awaitEnd waits until the agent has ended by itself, or as it was told.
+func (n *node) awaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-n.done:
+	case <-time.After(agent.Patience):
+		t.Fatal("the agent does not end")
 	}
 }
 

@@ -112,7 +112,13 @@ func play(t *testing.T, task grid.Task, tune ...func(*Config)) (*bench, *puppet,
 	t.Cleanup(p.end)
 	b.stage()
 	b.begin(time.Hour, task)
-	return b, p, <-p.started
+	select {
+	case at := <-p.started:
+		return b, p, at
+	case <-time.After(patience):
+		t.Fatal("the attempt is not started")
+		return nil, nil, lrm.Attempt{}
+	}
 }
 
 // list gives all that the site was told of one type, in order.

@@ -56,7 +56,7 @@ func (n *node) die(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	<-n.done
+	n.awaitEnd(t)
 }
 
 // standbysOf are the nodes that stand by for an owner.
@@ -146,7 +146,7 @@ func TestAnOrderlyStopHandsOver(t *testing.T) {
 			id := owner.submit(t, owner.job(t, "run=1s", "exit=0"))
 			owner.await(t, id, view.PhaseRunning)
 			stop(t, owner)
-			<-owner.done
+			owner.awaitEnd(t)
 			if leader := owner.LeaderOfOwn(); leader == "" || leader == owner.Self() {
 				t.Errorf("the agent has ended, and %q leads its group as far as it knows", leader)
 			}

@@ -24,6 +24,7 @@
 //
 //	start.go              an attempt as the agent sees it: leases, stop, CPU time
 //	pool.go               supervisors that wait for the next attempt
+//	queue.go              attempts of a burst that wait for a supervisor
 //	protocol.go           what agent, supervisor and runner say to each other
 //	main.go               the supervisor's process, from one attempt to the next
 //	loop.go               what it enforces: lease, time limit, freezing, the end

@@ -29,15 +29,19 @@ type Pool struct {
 	command  []string
 	patience time.Duration // with a supervisor that does not stop
 	idleTime time.Duration // that one waits for its next attempt
+	pause    time.Duration // after a return, before further ones are started
 
-	mu   sync.Mutex
-	idle []*child
+	mu    sync.Mutex
+	idle  []*child
+	queue queue
 }
 
 // NewPool makes a pool of supervisors that are started by the command of which Main
 // is the body.
 func NewPool(command []string) *Pool {
-	return &Pool{command: command, patience: stopTimeout, idleTime: idleTime}
+	return &Pool{
+		command: command, patience: stopTimeout, idleTime: idleTime, pause: launchPause,
+	}
 }
 
 // child is a supervisor's process as the agent sees it.
@@ -64,28 +68,36 @@ func (pool *Pool) Start(
 	if err != nil {
 		return nil, err
 	}
-	for c := pool.take(); c != nil; c = pool.take() {
+	for {
+		c, fresh, err := pool.obtain(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("start supervisor: %w", err)
+		}
+		if fresh {
+			if c, err = pool.launch(spec.LogPath); err != nil {
+				pool.unused()
+				return nil, fmt.Errorf("start supervisor: %w", err)
+			}
+		}
 		// A process that is just being started elsewhere in this one may hold the pipe
 		// open for a moment, so that a dead supervisor can still be written to.
-		if !hasExited(c.cmd.Process.Pid) && writeLine(c.stdin, line, specDeadline(ctx)) == nil {
-			return pool.follow(c, spec, finish), nil
+		if fresh || !hasExited(c.cmd.Process.Pid) {
+			if err = writeLine(c.stdin, line, specDeadline(ctx)); err == nil {
+				return pool.follow(c, spec, finish, fresh), nil
+			}
 		}
-		c.abandon() // it just died
-	}
-	c, err := pool.launch(spec.LogPath)
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	if err := writeLine(c.stdin, line, specDeadline(ctx)); err != nil {
 		c.abandon()
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		if fresh {
+			pool.unused()
+			return nil, fmt.Errorf("start supervisor: %w", err)
+		}
+		pool.gone() // it just died: another one
 	}
-	return pool.follow(c, spec, finish), nil
 }
 
-func (pool *Pool) follow(c *child, spec Spec, finish Finish) *process {
+func (pool *Pool) follow(c *child, spec Spec, finish Finish, fresh bool) *process {
 	p := &process{
-		spec: spec, pool: pool, child: c, finish: finish,
+		spec: spec, pool: pool, child: c, finish: finish, fresh: fresh,
 		events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
 	}
 	go p.watch()
@@ -126,6 +138,11 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 func (pool *Pool) take() *child {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
+	return pool.takeIdle()
+}
+
+// takeIdle is take for who holds mu.
+func (pool *Pool) takeIdle() *child {
 	if len(pool.idle) == 0 {
 		return nil
 	}
@@ -141,6 +158,9 @@ func (pool *Pool) take() *child {
 func (pool *Pool) keep(c *child) {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
+	if pool.hand(c) {
+		return
+	}
 	if len(pool.idle) >= idleMost {
 		go c.dismiss()
 		return

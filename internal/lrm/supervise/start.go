@@ -58,6 +58,7 @@ type process struct {
 	finish Finish
 	events chan lrm.Event
 	done   chan struct{} // closed when result is set
+	fresh  bool          // its supervisor was started for it and has said nothing yet; for watch alone
 
 	mu    sync.Mutex // guards child, and is held while it is written to
 	child *child     // nil when the attempt has ended
@@ -147,6 +148,7 @@ func (p *process) command(c command) error {
 func (p *process) watch() {
 	c := p.child // nobody else changes it
 	end, again := p.listen(c.stdout)
+	p.land()
 	if !again {
 		_ = c.cmd.Wait()
 	}
@@ -160,10 +162,19 @@ func (p *process) watch() {
 		p.pool.keep(c)
 	} else {
 		c.stdin.Close()
+		p.pool.gone()
 	}
 	p.result = p.finish(*end)
 	close(p.events)
 	close(p.done)
+}
+
+// land tells the pool that a fresh supervisor has said something, or has ended.
+func (p *process) land() {
+	if p.fresh {
+		p.fresh = false
+		p.pool.landed()
+	}
 }
 
 // listen passes on the supervisor's messages until the attempt's end, nil if it
@@ -174,6 +185,7 @@ func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
 		if err != nil {
 			return nil, false
 		}
+		p.land()
 		var m message
 		if json.Unmarshal(line, &m) != nil {
 			continue

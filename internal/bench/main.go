@@ -128,6 +128,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"place", b.measurePlacing},
 		{"facts", b.measureFacts},
 		{"jobs", b.measureJobs},
+		{"small", b.measureSmall},
 		{"beside", b.measureBeside},
 		{"group", b.measureGroup},
 		{"linked", b.measureLinked},

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// launchPause is how long after a supervisor's return no further one is started, if some are
-	// there: where attempts end that quickly, the next one returns before another has started.
+	// launchPause is the time after a supervisor's return in which no further one is started, if
+	// some are there: where attempts end that quickly, the next returns before another has started.
 	launchPause = 100 * time.Millisecond
-	// queueMost is how long an attempt waits for a supervisor at most.
+	// queueMost limits the time that an attempt waits for a supervisor.
 	queueMost = 2 * time.Second
 )
 

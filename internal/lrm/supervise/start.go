@@ -58,7 +58,7 @@ type process struct {
 	finish Finish
 	events chan lrm.Event
 	done   chan struct{} // closed when result is set
-	fresh  bool          // its supervisor was started for it and has said nothing yet; for watch alone
+	fresh  bool          // its supervisor has said nothing since its start; for watch alone
 
 	mu    sync.Mutex // guards child, and is held while it is written to
 	child *child     // nil when the attempt has ended

@@ -835,7 +835,6 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // CheckSite operation middleware
 func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
 	}))
@@ -849,7 +848,6 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 // GetConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetConfiguration(w, r)
 	}))
@@ -863,7 +861,6 @@ func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *ht
 
 // ReloadConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ReloadConfiguration(w, r)
 	}))
@@ -877,7 +874,6 @@ func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r 
 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutData(w, r)
 	}))
@@ -891,7 +887,6 @@ func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Reques
 
 // GetData operation middleware
 func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -917,7 +912,6 @@ func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Reques
 
 // StatData operation middleware
 func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -943,7 +937,6 @@ func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Reque
 
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1010,7 +1003,6 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 // RevokeInvites operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RevokeInvites(w, r)
 	}))
@@ -1024,7 +1016,6 @@ func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.
 
 // ListInvites operation middleware
 func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListInvites(w, r)
 	}))
@@ -1038,7 +1029,6 @@ func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Re
 
 // InviteSite operation middleware
 func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteSite(w, r)
 	}))
@@ -1052,7 +1042,6 @@ func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Req
 
 // RevokeInvite operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1078,7 +1067,6 @@ func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.R
 
 // ForgetJobs operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1111,7 +1099,6 @@ func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Req
 
 // ListJobs operation middleware
 func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1183,7 +1170,6 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 
 // SubmitJob operation middleware
 func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1224,7 +1210,6 @@ func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Requ
 
 // DeleteJob operation middleware
 func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1250,7 +1235,6 @@ func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Requ
 
 // GetJob operation middleware
 func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1276,7 +1260,6 @@ func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request
 
 // CancelJob operation middleware
 func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1302,7 +1285,6 @@ func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Requ
 
 // ForgetJob operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1328,7 +1310,6 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 
 // MigrateJob operation middleware
 func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1354,7 +1335,6 @@ func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Req
 
 // GetOffers operation middleware
 func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1380,7 +1360,6 @@ func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Requ
 
 // ListTasks operation middleware
 func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1435,7 +1414,6 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 // InviteDomain operation middleware
 func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteDomain(w, r)
 	}))
@@ -1449,7 +1427,6 @@ func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.R
 
 // WithdrawInvite operation middleware
 func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1475,7 +1452,6 @@ func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http
 
 // ListLinks operation middleware
 func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLinks(w, r)
 	}))
@@ -1489,7 +1465,6 @@ func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Requ
 
 // JoinDomain operation middleware
 func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.JoinDomain(w, r)
 	}))
@@ -1503,7 +1478,6 @@ func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Req
 
 // UnlinkDomain operation middleware
 func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1529,7 +1503,6 @@ func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.R
 
 // SetLinkPolicy operation middleware
 func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1555,7 +1528,6 @@ func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.
 
 // ListenSite operation middleware
 func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListenSite(w, r)
 	}))
@@ -1569,7 +1541,6 @@ func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Req
 
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListMembers(w, r)
 	}))
@@ -1583,7 +1554,6 @@ func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Re
 
 // AdmitSite operation middleware
 func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1609,7 +1579,6 @@ func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Requ
 
 // BanSite operation middleware
 func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1635,7 +1604,6 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 
 // ListNeighbours operation middleware
 func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListNeighbours(w, r)
 	}))
@@ -1649,7 +1617,6 @@ func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http
 
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PauseSite(w, r)
 	}))
@@ -1663,7 +1630,6 @@ func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Requ
 
 // PlanJob operation middleware
 func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanJob(w, r)
 	}))
@@ -1677,7 +1643,6 @@ func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Reques
 
 // GetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPlanning(w, r)
 	}))
@@ -1691,7 +1656,6 @@ func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Re
 
 // SetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SetPlanning(w, r)
 	}))
@@ -1705,7 +1669,6 @@ func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Re
 
 // RecoverJobs operation middleware
 func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RecoverJobs(w, r)
 	}))
@@ -1719,7 +1682,6 @@ func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Re
 
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListReservations(w, r)
 	}))
@@ -1733,7 +1695,6 @@ func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *ht
 
 // ResumeSite operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeSite(w, r)
 	}))
@@ -1747,7 +1708,6 @@ func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Req
 
 // ListSites operation middleware
 func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListSites(w, r)
 	}))
@@ -1761,7 +1721,6 @@ func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Requ
 
 // GetStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetStatus(w, r)
 	}))
@@ -1775,7 +1734,6 @@ func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Requ
 
 // StopSite operation middleware
 func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StopSite(w, r)
 	}))
@@ -1789,7 +1747,6 @@ func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Reque
 
 // GetLogs operation middleware
 func (siw *ServerInterfaceWrapper) GetLogs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2103,8 +2060,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
-type CheckSiteRequestObject struct {
-}
+type CheckSiteRequestObject struct{}
 
 type CheckSiteResponseObject interface {
 	VisitCheckSiteResponse(w http.ResponseWriter) error
@@ -2113,7 +2069,6 @@ type CheckSiteResponseObject interface {
 type CheckSite200JSONResponse CheckResult
 
 func (response CheckSite200JSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2130,7 +2085,6 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2141,8 +2095,7 @@ func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSit
 	return err
 }
 
-type GetConfigurationRequestObject struct {
-}
+type GetConfigurationRequestObject struct{}
 
 type GetConfigurationResponseObject interface {
 	VisitGetConfigurationResponse(w http.ResponseWriter) error
@@ -2151,7 +2104,6 @@ type GetConfigurationResponseObject interface {
 type GetConfiguration200JSONResponse Configuration
 
 func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2168,7 +2120,6 @@ type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2179,8 +2130,7 @@ func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitG
 	return err
 }
 
-type ReloadConfigurationRequestObject struct {
-}
+type ReloadConfigurationRequestObject struct{}
 
 type ReloadConfigurationResponseObject interface {
 	VisitReloadConfigurationResponse(w http.ResponseWriter) error
@@ -2189,7 +2139,6 @@ type ReloadConfigurationResponseObject interface {
 type ReloadConfiguration200JSONResponse Configuration
 
 func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2206,7 +2155,6 @@ type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2229,7 +2177,6 @@ type PutDataResponseObject interface {
 type PutData201JSONResponse DataRef
 
 func (response PutData201JSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2246,7 +2193,6 @@ type PutDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutDatadefaultApplicationProblemPlusJSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2278,7 +2224,6 @@ type GetData200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2308,7 +2253,6 @@ type GetData200ApplicationxTarResponse struct {
 }
 
 func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/x-tar")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2337,7 +2281,6 @@ type GetDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDatadefaultApplicationProblemPlusJSONResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2386,7 +2329,6 @@ type StatDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StatDatadefaultApplicationProblemPlusJSONResponse) VisitStatDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2411,7 +2353,6 @@ type StreamEvents200TexteventStreamResponse struct {
 }
 
 func (response StreamEvents200TexteventStreamResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "text/event-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2454,7 +2395,6 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2465,8 +2405,7 @@ func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStrea
 	return err
 }
 
-type RevokeInvitesRequestObject struct {
-}
+type RevokeInvitesRequestObject struct{}
 
 type RevokeInvitesResponseObject interface {
 	VisitRevokeInvitesResponse(w http.ResponseWriter) error
@@ -2475,7 +2414,6 @@ type RevokeInvitesResponseObject interface {
 type RevokeInvites200JSONResponse []InviteRow
 
 func (response RevokeInvites200JSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2492,7 +2430,6 @@ type RevokeInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2503,8 +2440,7 @@ func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevo
 	return err
 }
 
-type ListInvitesRequestObject struct {
-}
+type ListInvitesRequestObject struct{}
 
 type ListInvitesResponseObject interface {
 	VisitListInvitesResponse(w http.ResponseWriter) error
@@ -2513,7 +2449,6 @@ type ListInvitesResponseObject interface {
 type ListInvites200JSONResponse []InviteRow
 
 func (response ListInvites200JSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2530,7 +2465,6 @@ type ListInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListInvitesdefaultApplicationProblemPlusJSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2552,7 +2486,6 @@ type InviteSiteResponseObject interface {
 type InviteSite201JSONResponse Invitation
 
 func (response InviteSite201JSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2569,7 +2502,6 @@ type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2591,7 +2523,6 @@ type RevokeInviteResponseObject interface {
 type RevokeInvite200JSONResponse InviteRow
 
 func (response RevokeInvite200JSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2608,7 +2539,6 @@ type RevokeInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitedefaultApplicationProblemPlusJSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2630,7 +2560,6 @@ type ForgetJobsResponseObject interface {
 type ForgetJobs200JSONResponse Forgotten
 
 func (response ForgetJobs200JSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2647,7 +2576,6 @@ type ForgetJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobsdefaultApplicationProblemPlusJSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2669,7 +2597,6 @@ type ListJobsResponseObject interface {
 type ListJobs200JSONResponse []JobView
 
 func (response ListJobs200JSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2686,7 +2613,6 @@ type ListJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListJobsdefaultApplicationProblemPlusJSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2709,7 +2635,6 @@ type SubmitJobResponseObject interface {
 type SubmitJob201JSONResponse JobRef
 
 func (response SubmitJob201JSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2726,7 +2651,6 @@ type SubmitJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SubmitJobdefaultApplicationProblemPlusJSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2745,8 +2669,7 @@ type DeleteJobResponseObject interface {
 	VisitDeleteJobResponse(w http.ResponseWriter) error
 }
 
-type DeleteJob204Response struct {
-}
+type DeleteJob204Response struct{}
 
 func (response DeleteJob204Response) VisitDeleteJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2759,7 +2682,6 @@ type DeleteJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DeleteJobdefaultApplicationProblemPlusJSONResponse) VisitDeleteJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2781,7 +2703,6 @@ type GetJobResponseObject interface {
 type GetJob200JSONResponse JobDetail
 
 func (response GetJob200JSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2798,7 +2719,6 @@ type GetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetJobdefaultApplicationProblemPlusJSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2817,8 +2737,7 @@ type CancelJobResponseObject interface {
 	VisitCancelJobResponse(w http.ResponseWriter) error
 }
 
-type CancelJob204Response struct {
-}
+type CancelJob204Response struct{}
 
 func (response CancelJob204Response) VisitCancelJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2831,7 +2750,6 @@ type CancelJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CancelJobdefaultApplicationProblemPlusJSONResponse) VisitCancelJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2850,8 +2768,7 @@ type ForgetJobResponseObject interface {
 	VisitForgetJobResponse(w http.ResponseWriter) error
 }
 
-type ForgetJob204Response struct {
-}
+type ForgetJob204Response struct{}
 
 func (response ForgetJob204Response) VisitForgetJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2864,7 +2781,6 @@ type ForgetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2884,8 +2800,7 @@ type MigrateJobResponseObject interface {
 	VisitMigrateJobResponse(w http.ResponseWriter) error
 }
 
-type MigrateJob202Response struct {
-}
+type MigrateJob202Response struct{}
 
 func (response MigrateJob202Response) VisitMigrateJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -2898,7 +2813,6 @@ type MigrateJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MigrateJobdefaultApplicationProblemPlusJSONResponse) VisitMigrateJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2920,7 +2834,6 @@ type GetOffersResponseObject interface {
 type GetOffers200JSONResponse OfferTable
 
 func (response GetOffers200JSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2937,7 +2850,6 @@ type GetOffersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetOffersdefaultApplicationProblemPlusJSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2960,7 +2872,6 @@ type ListTasksResponseObject interface {
 type ListTasks200JSONResponse []TaskView
 
 func (response ListTasks200JSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2977,7 +2888,6 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2999,7 +2909,6 @@ type InviteDomainResponseObject interface {
 type InviteDomain201JSONResponse LinkInvitation
 
 func (response InviteDomain201JSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3016,7 +2925,6 @@ type InviteDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteDomaindefaultApplicationProblemPlusJSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3035,8 +2943,7 @@ type WithdrawInviteResponseObject interface {
 	VisitWithdrawInviteResponse(w http.ResponseWriter) error
 }
 
-type WithdrawInvite204Response struct {
-}
+type WithdrawInvite204Response struct{}
 
 func (response WithdrawInvite204Response) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3049,7 +2956,6 @@ type WithdrawInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3060,8 +2966,7 @@ func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWit
 	return err
 }
 
-type ListLinksRequestObject struct {
-}
+type ListLinksRequestObject struct{}
 
 type ListLinksResponseObject interface {
 	VisitListLinksResponse(w http.ResponseWriter) error
@@ -3070,7 +2975,6 @@ type ListLinksResponseObject interface {
 type ListLinks200JSONResponse Links
 
 func (response ListLinks200JSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3087,7 +2991,6 @@ type ListLinksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListLinksdefaultApplicationProblemPlusJSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3109,7 +3012,6 @@ type JoinDomainResponseObject interface {
 type JoinDomain201JSONResponse LinkRow
 
 func (response JoinDomain201JSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3126,7 +3028,6 @@ type JoinDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response JoinDomaindefaultApplicationProblemPlusJSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3145,8 +3046,7 @@ type UnlinkDomainResponseObject interface {
 	VisitUnlinkDomainResponse(w http.ResponseWriter) error
 }
 
-type UnlinkDomain204Response struct {
-}
+type UnlinkDomain204Response struct{}
 
 func (response UnlinkDomain204Response) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3159,7 +3059,6 @@ type UnlinkDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlinkDomaindefaultApplicationProblemPlusJSONResponse) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3182,7 +3081,6 @@ type SetLinkPolicyResponseObject interface {
 type SetLinkPolicy200JSONResponse LinkRow
 
 func (response SetLinkPolicy200JSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3199,7 +3097,6 @@ type SetLinkPolicydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetLinkPolicydefaultApplicationProblemPlusJSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3218,8 +3115,7 @@ type ListenSiteResponseObject interface {
 	VisitListenSiteResponse(w http.ResponseWriter) error
 }
 
-type ListenSite204Response struct {
-}
+type ListenSite204Response struct{}
 
 func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3232,7 +3128,6 @@ type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3243,8 +3138,7 @@ func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenS
 	return err
 }
 
-type ListMembersRequestObject struct {
-}
+type ListMembersRequestObject struct{}
 
 type ListMembersResponseObject interface {
 	VisitListMembersResponse(w http.ResponseWriter) error
@@ -3253,7 +3147,6 @@ type ListMembersResponseObject interface {
 type ListMembers200JSONResponse Members
 
 func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3270,7 +3163,6 @@ type ListMembersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListMembersdefaultApplicationProblemPlusJSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3293,7 +3185,6 @@ type AdmitSiteResponseObject interface {
 type AdmitSite200JSONResponse MemberRow
 
 func (response AdmitSite200JSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3310,7 +3201,6 @@ type AdmitSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AdmitSitedefaultApplicationProblemPlusJSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3333,7 +3223,6 @@ type BanSiteResponseObject interface {
 type BanSite200JSONResponse MemberRow
 
 func (response BanSite200JSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3350,7 +3239,6 @@ type BanSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3361,8 +3249,7 @@ func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteRes
 	return err
 }
 
-type ListNeighboursRequestObject struct {
-}
+type ListNeighboursRequestObject struct{}
 
 type ListNeighboursResponseObject interface {
 	VisitListNeighboursResponse(w http.ResponseWriter) error
@@ -3371,7 +3258,6 @@ type ListNeighboursResponseObject interface {
 type ListNeighbours200JSONResponse []NeighbourRow
 
 func (response ListNeighbours200JSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3388,7 +3274,6 @@ type ListNeighboursdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3407,8 +3292,7 @@ type PauseSiteResponseObject interface {
 	VisitPauseSiteResponse(w http.ResponseWriter) error
 }
 
-type PauseSite204Response struct {
-}
+type PauseSite204Response struct{}
 
 func (response PauseSite204Response) VisitPauseSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3421,7 +3305,6 @@ type PauseSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSitedefaultApplicationProblemPlusJSONResponse) VisitPauseSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3443,7 +3326,6 @@ type PlanJobResponseObject interface {
 type PlanJob200JSONResponse OfferTable
 
 func (response PlanJob200JSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3460,7 +3342,6 @@ type PlanJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3471,8 +3352,7 @@ func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobRes
 	return err
 }
 
-type GetPlanningRequestObject struct {
-}
+type GetPlanningRequestObject struct{}
 
 type GetPlanningResponseObject interface {
 	VisitGetPlanningResponse(w http.ResponseWriter) error
@@ -3481,7 +3361,6 @@ type GetPlanningResponseObject interface {
 type GetPlanning200JSONResponse Planning
 
 func (response GetPlanning200JSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3498,7 +3377,6 @@ type GetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanningdefaultApplicationProblemPlusJSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3520,7 +3398,6 @@ type SetPlanningResponseObject interface {
 type SetPlanning200JSONResponse Planning
 
 func (response SetPlanning200JSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3537,7 +3414,6 @@ type SetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3556,8 +3432,7 @@ type RecoverJobsResponseObject interface {
 	VisitRecoverJobsResponse(w http.ResponseWriter) error
 }
 
-type RecoverJobs204Response struct {
-}
+type RecoverJobs204Response struct{}
 
 func (response RecoverJobs204Response) VisitRecoverJobsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3570,7 +3445,6 @@ type RecoverJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecoverJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3581,8 +3455,7 @@ func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecove
 	return err
 }
 
-type ListReservationsRequestObject struct {
-}
+type ListReservationsRequestObject struct{}
 
 type ListReservationsResponseObject interface {
 	VisitListReservationsResponse(w http.ResponseWriter) error
@@ -3591,7 +3464,6 @@ type ListReservationsResponseObject interface {
 type ListReservations200JSONResponse []Reservation
 
 func (response ListReservations200JSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3608,7 +3480,6 @@ type ListReservationsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3619,15 +3490,13 @@ func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitL
 	return err
 }
 
-type ResumeSiteRequestObject struct {
-}
+type ResumeSiteRequestObject struct{}
 
 type ResumeSiteResponseObject interface {
 	VisitResumeSiteResponse(w http.ResponseWriter) error
 }
 
-type ResumeSite204Response struct {
-}
+type ResumeSite204Response struct{}
 
 func (response ResumeSite204Response) VisitResumeSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3640,7 +3509,6 @@ type ResumeSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3651,8 +3519,7 @@ func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeS
 	return err
 }
 
-type ListSitesRequestObject struct {
-}
+type ListSitesRequestObject struct{}
 
 type ListSitesResponseObject interface {
 	VisitListSitesResponse(w http.ResponseWriter) error
@@ -3661,7 +3528,6 @@ type ListSitesResponseObject interface {
 type ListSites200JSONResponse []SiteRow
 
 func (response ListSites200JSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3678,7 +3544,6 @@ type ListSitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3689,8 +3554,7 @@ func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSite
 	return err
 }
 
-type GetStatusRequestObject struct {
-}
+type GetStatusRequestObject struct{}
 
 type GetStatusResponseObject interface {
 	VisitGetStatusResponse(w http.ResponseWriter) error
@@ -3699,7 +3563,6 @@ type GetStatusResponseObject interface {
 type GetStatus200JSONResponse AgentStatus
 
 func (response GetStatus200JSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3716,7 +3579,6 @@ type GetStatusdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusdefaultApplicationProblemPlusJSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3735,8 +3597,7 @@ type StopSiteResponseObject interface {
 	VisitStopSiteResponse(w http.ResponseWriter) error
 }
 
-type StopSite202Response struct {
-}
+type StopSite202Response struct{}
 
 func (response StopSite202Response) VisitStopSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -3749,7 +3610,6 @@ type StopSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StopSitedefaultApplicationProblemPlusJSONResponse) VisitStopSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3775,7 +3635,6 @@ type GetLogs200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetLogs200ApplicationoctetStreamResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3795,7 +3654,6 @@ type GetLogsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetLogsdefaultApplicationProblemPlusJSONResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3939,8 +3797,10 @@ type StrictServerInterface interface {
 	GetLogs(ctx context.Context, request GetLogsRequestObject) (GetLogsResponseObject, error)
 }
 
-type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
-type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
+type (
+	StrictHandlerFunc    func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
+	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
+)
 
 type StrictHTTPServerOptions struct {
 	RequestErrorHandlerFunc  func(w http.ResponseWriter, r *http.Request, err error)

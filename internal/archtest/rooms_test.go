@@ -128,7 +128,7 @@ func declaredRooms() map[string]room {
 		"internal/api": {
 			imports: "grid view jobfile obs tes api/web", tests: "api/client api/apitest",
 		},
-		"internal/tes":         {imports: "grid view durable", tests: "api api/apitest"},
+		"internal/tes":         {imports: "grid view durable", tests: "api api/apitest config localmesh"},
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},

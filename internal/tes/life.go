@@ -236,7 +236,7 @@ func (s *Tasks) end(e *entry, state TesState, logs []TesTaskLog) (record, error)
 			state = CANCELED
 		}
 		if logs == nil {
-			logs = withNotes(nil, r.Notes)
+			logs = withNotes([]TesTaskLog{}, r.Notes)
 		}
 		r.End = &ending{State: state, At: time.Now().UTC().Round(0), Logs: logs}
 	})

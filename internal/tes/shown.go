@@ -142,7 +142,8 @@ func basic(task TesTask) TesTask {
 			one.Stdout, one.Stderr = nil, nil
 			ran[j] = one
 		}
-		entry.Logs, logs[i] = ran, entry
+		entry.Logs = ran
+		logs[i] = entry
 	}
 	task.Logs = &logs
 	return task

@@ -128,7 +128,9 @@ func declaredRooms() map[string]room {
 		"internal/api": {
 			imports: "grid view jobfile obs tes api/web", tests: "api/client api/apitest",
 		},
-		"internal/tes":         {imports: "grid view durable", tests: "api api/apitest config localmesh"},
+		"internal/tes": {
+			imports: "grid view durable", tests: "api api/apitest config localmesh",
+		},
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
@@ -147,7 +149,8 @@ func declaredRooms() map[string]room {
 		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes view",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +
+				"view",
 			tests: "*",
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile jobmap config view", tests: "*"},

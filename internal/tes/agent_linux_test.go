@@ -98,7 +98,9 @@ const base = "/ga4gh/tes/v1"
 // ask sends a request, whose body may be nil, and returns the answer's status and body.
 func (l *live) ask(t *testing.T, method, path string, body []byte, header ...string) (int, []byte) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://agent"+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(
+		t.Context(), method, "http://agent"+path, bytes.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,8 @@ func amountsOf(r *TesResources) (amounts, error) {
 	if r.CpuCores != nil && *r.CpuCores != 0 {
 		n := int64(*r.CpuCores)
 		if n < 0 || n > maxCores {
-			return a, invalid("resources.cpu_cores", fmt.Sprintf("want 0 to %d, have %d", maxCores, n), "")
+			return a, invalid("resources.cpu_cores",
+				fmt.Sprintf("want 0 to %d, have %d", maxCores, n), "ask for fewer")
 		}
 		a.need.MilliCPUs, a.need.MFLOPS = n*1000, n*coreMFLOPS
 	}
@@ -73,7 +74,8 @@ func amountsOf(r *TesResources) (amounts, error) {
 			continue
 		}
 		if !(*part.given > 0 && *part.given <= maxGB) {
-			return a, invalid(part.field, fmt.Sprintf("want 0 to %g, have %g", maxGB, *part.given), "")
+			return a, invalid(part.field,
+				fmt.Sprintf("want 0 to %g, have %g", maxGB, *part.given), "ask for less")
 		}
 		*part.into = int64(math.Ceil(*part.given * gigabyte))
 	}
@@ -85,15 +87,20 @@ func (a *amounts) readParameters(given *map[string]string) error {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(*given)) {
-		into := map[string]*time.Duration{paramRuntime: &a.runtime, paramLimit: &a.limit}[strings.ToLower(key)]
-		if into == nil {
+		var into *time.Duration
+		switch strings.ToLower(key) {
+		case paramRuntime:
+			into = &a.runtime
+		case paramLimit:
+			into = &a.limit
+		default:
 			continue
 		}
 		span, err := spanOf((*given)[key])
 		if err != nil || span <= 0 || span > grid.MaxRuntime {
 			return invalid("resources.backend_parameters."+key,
-				"want a duration of more than 0, such as 90 (seconds), 10m or 2h, have "+
-					quoted((*given)[key]), "")
+				"want a duration of more than 0, have "+quoted((*given)[key]),
+				"write seconds, such as 90, or a number with a unit, such as 10m or 2h")
 		}
 		*into = span
 	}

@@ -67,8 +67,7 @@ func (w *work) withoutUnknown() (notes []string, err error) {
 	}
 	unknown, err := keepKnown(w.task.Resources)
 	for _, key := range unknown {
-		notes = append(notes, fmt.Sprintf("the backend parameter %s is unknown here and was left out",
-			quoted(key)))
+		notes = append(notes, "backend parameter "+quoted(key)+" is unknown here and was left out")
 	}
 	return notes, err
 }
@@ -166,7 +165,9 @@ func stageOf(field string, e TesExecutor) (s stage, err error) {
 		given *string
 		into  *string
 	}{
-		{"stdin", e.Stdin, &s.stdin}, {"stdout", e.Stdout, &s.stdout}, {"stderr", e.Stderr, &s.stderr},
+		{"stdin", e.Stdin, &s.stdin},
+		{"stdout", e.Stdout, &s.stdout},
+		{"stderr", e.Stderr, &s.stderr},
 	} {
 		if *stream.into, err = streamOf(field+"."+stream.name, stream.given); err != nil {
 			return s, err
@@ -187,7 +188,7 @@ func variables(field string, env *map[string]string) (list [][2]string, err erro
 		if name == "" || name[0] == '-' || strings.ContainsAny(name, "=\x00") ||
 			strings.ContainsRune(value, 0) {
 			return nil, invalid(field, "the variable "+quoted(name)+" cannot be set",
-				"a name has no =, does not begin with -, and neither it nor its value holds a zero byte")
+				"a name has no = and does not begin with -, and no zero byte is in it or its value")
 		}
 		list = append(list, [2]string{name, value})
 	}
@@ -211,7 +212,7 @@ func (w *work) checkInputs() error {
 			return err
 		}
 		if p == "/" {
-			return invalid(field+".path", "an input cannot be the root itself", "place it below /data")
+			return invalid(field+".path", "an input cannot be the root itself", "choose /data")
 		}
 		if in.Type, err = typeOf(field+".type", in.Type); err != nil {
 			return err
@@ -220,7 +221,7 @@ func (w *work) checkInputs() error {
 		switch {
 		case !content && !address:
 			return invalid(field+".url", "neither a url nor content is given", "give one of them")
-		case !address && *in.Type == DIRECTORY, content && *in.Content != "" && *in.Type == DIRECTORY:
+		case *in.Type == DIRECTORY && literal(*in):
 			return invalid(field+".content", "a directory cannot have content", "give a url")
 		}
 		w.inputs = append(w.inputs, p)
@@ -263,7 +264,7 @@ func (w *work) checkOutputs() error {
 			return err
 		}
 		if t.path == "/" {
-			return invalid(field+".path", "an output cannot be the root itself", "name a directory below it")
+			return invalid(field+".path", "an output cannot be the root itself", "choose /data")
 		}
 		if out.Type, err = typeOf(field+".type", out.Type); err != nil {
 			return err
@@ -289,7 +290,8 @@ func prefixOf(field string, out TesOutput, p string) (string, error) {
 		return "", err
 	}
 	if wild(prefix) || !below(p, prefix) || p == prefix {
-		return "", invalid(field+".path_prefix", "want a directory without wildcards that the path begins with",
+		return "", invalid(field+".path_prefix",
+			"want a directory without wildcards that the path begins with",
 			"such as /data of /data/*.txt")
 	}
 	return prefix, nil
@@ -317,26 +319,28 @@ func (w *work) checkApart() error {
 	for i, in := range w.inputs {
 		for j, other := range w.inputs {
 			if i != j && below(other, in) {
-				return invalid(fmt.Sprintf("inputs[%d].path", j),
-					"stands in the place of another input, or below it: "+quoted(in), "choose another path")
+				return inInput(fmt.Sprintf("inputs[%d].path", j), in)
 			}
 		}
 		for j, out := range w.outputs {
 			if below(out.path, in) {
-				return invalid(fmt.Sprintf("outputs[%d].path", j),
-					"stands in an input, which cannot be written to: "+quoted(in), "write it beside the input")
+				return inInput(fmt.Sprintf("outputs[%d].path", j), in)
 			}
 		}
 		for j, s := range w.steps {
 			for name, p := range map[string]string{"stdout": s.stdout, "stderr": s.stderr} {
 				if p != "" && below(p, in) {
-					return invalid(fmt.Sprintf("executors[%d].%s", j, name),
-						"stands in an input, which cannot be written to: "+quoted(in), "choose another path")
+					return inInput(fmt.Sprintf("executors[%d].%s", j, name), in)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+func inInput(field, input string) error {
+	return invalid(field, "stands in an input, which cannot be written to: "+quoted(input),
+		"choose a path beside it")
 }
 
 // title is a task's name as a job's may be.

@@ -1,6 +1,7 @@
 package tes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,22 +43,16 @@ func (all shelves) find(field, address string) (place, error) {
 	}
 	for _, s := range all {
 		if below(p, string(s)) {
-			return place{s, cmpDot(strings.TrimPrefix(strings.TrimPrefix(p, string(s)), "/"))}, nil
+			name := strings.TrimPrefix(strings.TrimPrefix(p, string(s)), "/")
+			return place{s, cmp.Or(name, ".")}, nil
 		}
 	}
 	remedy := "the owner of this agent can allow a directory with the setting tes.files"
 	if len(all) > 0 {
 		remedy = "allowed is what is below " + strings.Join(all.names(), ", ")
 	}
-	return place{}, invalid(field, quoted(address)+" is outside of the directories that tasks may use",
-		remedy)
-}
-
-func cmpDot(name string) string {
-	if name == "" {
-		return "."
-	}
-	return name
+	return place{}, invalid(field,
+		quoted(address)+" is outside of the directories that tasks may use", remedy)
 }
 
 func (all shelves) names() []string {
@@ -81,8 +76,8 @@ func pathOf(field, address string) (string, error) {
 		return "", invalid(field, "this agent does not transfer from or to "+quoted(address),
 			"copy the data to a file and name it as file:///PATH")
 	case u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
-		return "", invalid(field, "want file:///PATH with an absolute path of this machine, have "+
-			quoted(address), "")
+		return "", invalid(field, "want a file of this machine, have "+quoted(address),
+			"write file:///PATH")
 	case strings.ContainsRune(u.Path, 0):
 		return "", invalid(field, "the path holds a zero byte", "leave it out")
 	default:

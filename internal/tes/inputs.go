@@ -27,39 +27,45 @@ func (all shelves) locate(given TesTask, w *work) error {
 		if literal(*in) {
 			continue
 		}
-		field := fmt.Sprintf("inputs[%d]", i)
-		p, err := all.find(field+".url", *in.Url)
-		if err != nil {
+		typed := (*given.Inputs)[i].Type != nil
+		if err := all.locateInput(fmt.Sprintf("inputs[%d]", i), in, typed); err != nil {
 			return err
-		}
-		info, err := p.stat()
-		if err != nil {
-			return invalid(field+".url", "cannot be read: "+reason(err), "")
-		}
-		if (*given.Inputs)[i].Type == nil && info.IsDir() {
-			directory := DIRECTORY
-			in.Type = &directory
-		}
-		switch {
-		case info.IsDir() != (*in.Type == DIRECTORY):
-			return invalid(field+".type", "want "+string(typeFound(info))+
-				", which is there, have "+string(*in.Type), "")
-		case !info.IsDir() && !info.Mode().IsRegular():
-			return invalid(field+".url", "neither a file nor a directory", "name one")
 		}
 	}
 	for i, out := range w.outputs {
 		field := fmt.Sprintf("outputs[%d].url", i)
 		p, err := all.find(field, out.url)
-		if err == nil && p.name == "." && out.prefix == "" && *(*w.task.Outputs)[i].Type == FILE {
-			err = invalid(field, "names a directory", "name the file")
-		}
 		if err != nil {
 			return err
 		}
-		if err = p.within(); err != nil {
-			return invalid(field, "cannot be written: "+reason(err), "")
+		if p.name == "." && out.prefix == "" && *(*w.task.Outputs)[i].Type == FILE {
+			return invalid(field, "names a directory", "name the file")
 		}
+		if err = p.within(); err != nil {
+			return invalid(field, "cannot be written: "+reason(err), "choose another place")
+		}
+	}
+	return nil
+}
+
+func (all shelves) locateInput(field string, in *TesInput, typed bool) error {
+	p, err := all.find(field+".url", *in.Url)
+	if err != nil {
+		return err
+	}
+	info, err := p.stat()
+	if err != nil {
+		return invalid(field+".url", "cannot be read: "+reason(err), "name a file that is there")
+	}
+	found := typeFound(info)
+	if !typed {
+		in.Type = &found
+	}
+	if *in.Type != found {
+		return invalid(field+".type", "what is there is a "+string(found), "write "+string(found))
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return invalid(field+".url", "neither a file nor a directory", "name one")
 	}
 	return nil
 }
@@ -111,11 +117,11 @@ func putFile(ctx context.Context, r room, root *os.Root, name string) (grid.Inpu
 	}
 	defer func() { _ = f.Close() }() // only read from
 	body := reader{ctx, f}
+	store := func() (view.DataRef, error) { return r.PutData(ctx, false, body) }
 	if info.Mode()&mayRun != 0 {
-		ref, err := r.PutExecutable(ctx, body)
-		return inputOf(ref), err
+		store = func() (view.DataRef, error) { return r.PutExecutable(ctx, body) }
 	}
-	ref, err := r.PutData(ctx, false, body)
+	ref, err := store()
 	return inputOf(ref), err
 }
 

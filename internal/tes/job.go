@@ -13,7 +13,7 @@ const ttl = time.Second
 // job is the task as a job, once its data is stored: the script, and an input for each of the
 // task's, in their order. Env, arguments and the streams stand in the script, where nothing is
 // replaced in them.
-func (w work) job(script grid.Input, inputs []grid.Input) grid.Job {
+func (w *work) job(script grid.Input, inputs []grid.Input) grid.Job {
 	script.Path = scriptPath
 	spec := grid.Spec{
 		Name: title(w.task), Kind: grid.KindCommand, Args: []string{"/bin/sh", scriptPath},

@@ -183,22 +183,18 @@ func (s *Tasks) finish(
 	if r.Canceled {
 		state = CANCELED // also where the job was quicker: nothing is written any more
 	}
-	if state != CANCELED {
-		done, err := s.takeTurn(ctx)
-		if err != nil {
-			return r, err
-		}
-		defer done()
-		var newest *TesTaskLog
-		logs, newest = last(logs)
-		if err = s.collect(ctx, r, t, newest); ctx.Err() != nil {
-			return r, ctx.Err()
-		}
-		if err != nil {
-			notes = append(notes, err.Error())
-			if state == COMPLETE {
-				state = SYSTEMERROR
-			}
+	if state == CANCELED {
+		return s.end(e, state, withNotes(logs, append(notes, r.Notes...)))
+	}
+	logs, newest := last(logs)
+	err := s.collect(ctx, r, t, newest)
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	if err != nil {
+		notes = append(notes, err.Error())
+		if state == COMPLETE {
+			state = SYSTEMERROR
 		}
 	}
 	return s.end(e, state, withNotes(logs, append(notes, r.Notes...)))
@@ -212,6 +208,11 @@ func (s *Tasks) collect(
 	if err != nil {
 		return err
 	}
+	done, err := s.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	d := delivery{room: s.backend, shelves: s.shelves, work: w, found: map[string]view.OutputView{}}
 	for _, out := range t.Outputs {
 		d.found[out.Path] = out

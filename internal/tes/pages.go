@@ -3,6 +3,7 @@ package tes
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,8 @@ func queryOf(p ListTasksParams) (q query, err error) {
 	}
 	if p.PageSize != nil && *p.PageSize != 0 {
 		if q.size = int(*p.PageSize); q.size < 0 || q.size > maxPage {
-			return q, invalid("page_size", fmt.Sprintf("want 1 to %d, have %d", maxPage, q.size), "")
+			return q, invalid("page_size", fmt.Sprintf("want 1 to %d, have %d", maxPage, q.size),
+				"leave it out for 256")
 		}
 	}
 	var keys, values []string
@@ -107,8 +109,7 @@ func (q query) fits(e *entry) bool {
 func (s *Tasks) page(q query) (list []*entry, next string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.order) - 1; i >= 0; i-- {
-		e := s.order[i]
+	for _, e := range slices.Backward(s.order) {
 		if q.token.id != "" && e.compare(q.token.at, q.token.id) >= 0 || !q.fits(e) {
 			continue
 		}

@@ -13,8 +13,8 @@ const ownDir = "/.tes"
 // taken are the directories in which a task may not place anything.
 func taken() []string {
 	return []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/sys", "/etc",
-		ownDir,
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev", "/sys",
+		"/etc", ownDir,
 	}
 }
 

@@ -22,7 +22,7 @@ const ownFailure = 125
 
 // script runs a task's executors one after the other, notes how each went, and then gathers what
 // the wildcards of the outputs match. It ends with the code of the executor that stopped it.
-func (w work) script() string {
+func (w *work) script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "now() { date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ; }\nstop=\n")
 	fmt.Fprintf(&b, "mkdir -p %s || exit %d\n", quoteAll(w.directories()), ownFailure)
@@ -39,7 +39,7 @@ func (w work) script() string {
 }
 
 // directories are those that the executors expect.
-func (w work) directories() []string {
+func (w *work) directories() []string {
 	dirs := append([]string{logDir}, w.volumes...)
 	for _, s := range w.steps {
 		if s.workdir != "" {
@@ -110,8 +110,8 @@ func (t target) gather(b *strings.Builder, number int) {
 		quotePattern(t.path))
 	fmt.Fprintln(b, `[ -e "$match" ] || continue`)
 	fmt.Fprintf(b, "to=%s/\"${match#\"$prefix\"/}\"\n", dir)
-	fmt.Fprintf(b, "mkdir -p \"${to%%/*}\" && cp -RL \"$match\" \"$to\" || stop=${stop:-%d}\ndone\n",
-		ownFailure)
+	fmt.Fprintln(b, `mkdir -p "${to%/*}" && cp -RL "$match" "$to" ||`)
+	fmt.Fprintf(b, "stop=${stop:-%d}\ndone\n", ownFailure)
 }
 
 // matchOf is where the matches of an output stand.

@@ -996,6 +996,7 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // GetServiceInfo operation middleware
 func (siw *ServerInterfaceWrapper) GetServiceInfo(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetServiceInfo(w, r)
 	}))
@@ -1009,6 +1010,7 @@ func (siw *ServerInterfaceWrapper) GetServiceInfo(w http.ResponseWriter, r *http
 
 // ListTasks operation middleware
 func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1119,6 +1121,7 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 // CreateTask operation middleware
 func (siw *ServerInterfaceWrapper) CreateTask(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CreateTask(w, r)
 	}))
@@ -1132,6 +1135,7 @@ func (siw *ServerInterfaceWrapper) CreateTask(w http.ResponseWriter, r *http.Req
 
 // GetTask operation middleware
 func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1173,6 +1177,7 @@ func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Reques
 
 // CancelTask operation middleware
 func (siw *ServerInterfaceWrapper) CancelTask(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1328,7 +1333,8 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	return r
 }
 
-type GetServiceInfoRequestObject struct{}
+type GetServiceInfoRequestObject struct {
+}
 
 type GetServiceInfoResponseObject interface {
 	VisitGetServiceInfoResponse(w http.ResponseWriter) error
@@ -1337,6 +1343,7 @@ type GetServiceInfoResponseObject interface {
 type GetServiceInfo200JSONResponse TesServiceInfo
 
 func (response GetServiceInfo200JSONResponse) VisitGetServiceInfoResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -1358,6 +1365,7 @@ type ListTasksResponseObject interface {
 type ListTasks200JSONResponse TesListTasksResponse
 
 func (response ListTasks200JSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -1379,6 +1387,7 @@ type CreateTaskResponseObject interface {
 type CreateTask200JSONResponse TesCreateTaskResponse
 
 func (response CreateTask200JSONResponse) VisitCreateTaskResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -1401,6 +1410,7 @@ type GetTaskResponseObject interface {
 type GetTask200JSONResponse TesTask
 
 func (response GetTask200JSONResponse) VisitGetTaskResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -1422,6 +1432,7 @@ type CancelTaskResponseObject interface {
 type CancelTask200JSONResponse TesCancelTaskResponse
 
 func (response CancelTask200JSONResponse) VisitCancelTaskResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -1451,10 +1462,8 @@ type StrictServerInterface interface {
 	CancelTask(ctx context.Context, request CancelTaskRequestObject) (CancelTaskResponseObject, error)
 }
 
-type (
-	StrictHandlerFunc    func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
-	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
-)
+type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
+type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
 
 type StrictHTTPServerOptions struct {
 	RequestErrorHandlerFunc  func(w http.ResponseWriter, r *http.Request, err error)

@@ -59,9 +59,9 @@ type Config struct {
 
 // Bounds of what is kept.
 const (
-	maxOpen  = 10_000  // tasks that have not ended
-	maxTasks = 100_000 // in all
-	readers  = 4       // tasks whose files are read or written at the same time
+	maxOpen  = 10_000 // tasks that have not ended
+	maxTasks = 20_000 // in all
+	readers  = 4      // tasks whose files are read or written at the same time
 )
 
 // Tasks takes tasks and follows them to their ends. It is safe for concurrent use.
@@ -167,15 +167,24 @@ func (s *Tasks) Run(ctx context.Context) {
 	for _, e := range s.unended() {
 		group.Go(func() { s.follow(ctx, e) })
 	}
-	tidy := time.NewTicker(time.Hour)
-	defer tidy.Stop()
-	s.tidy(time.Now())
+	group.Go(func() { s.tidyHourly(ctx) })
 	for {
 		select {
 		case e := <-s.fresh:
 			group.Go(func() { s.follow(ctx, e) })
-		case at := <-tidy.C:
-			s.tidy(at)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Tasks) tidyHourly(ctx context.Context) {
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for at := time.Now(); ; {
+		s.tidy(at)
+		select {
+		case at = <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
@@ -260,8 +269,8 @@ func (s *Tasks) create(ctx context.Context, task TesTask) (string, error) {
 	full := s.open >= maxOpen
 	s.mu.Unlock()
 	if full {
-		return "", fmt.Errorf("%w: %d tasks have not ended; create more when some have", view.ErrBusy,
-			maxOpen)
+		return "", fmt.Errorf("%w: %d tasks have not ended; create more when some have",
+			view.ErrBusy, maxOpen)
 	}
 	if err = s.store.add(r); err != nil {
 		return "", err
@@ -297,7 +306,8 @@ func (s *Tasks) find(id string) (*entry, error) {
 		return e, nil
 	}
 	return nil, &view.Problem{
-		Status: 404, Field: "id", Detail: "no task " + quoted(id), Remedy: "list the tasks to see them",
+		Status: 404, Field: "id", Detail: "no task " + quoted(id),
+		Remedy: "list the tasks to see them",
 	}
 }
 

@@ -35,7 +35,7 @@ type live struct {
 	wholeID string // set by once
 }
 
-// patience is how long a task may take that has nothing to wait for.
+// patience bounds the time of a task that has nothing to wait for.
 const patience = 30 * time.Second
 
 // startAgent starts an agent that runs commands, for images whose names begin with "any".
@@ -156,30 +156,9 @@ func (l *live) strict(t *testing.T, path, schema string, text []byte, into any) 
 	}
 }
 
-// task is a request in a few words.
-type task = map[string]any
-
-// runs is a task of one executor for a shell.
-func runs(script string, more ...any) task {
-	one := task{"executors": []any{shell(script)}}
-	for i := 0; i+1 < len(more); i += 2 {
-		one[more[i].(string)] = more[i+1]
-	}
-	return one
-}
-
 // idle is a task that no site can run, which costs nothing.
 func idle(more ...any) task {
 	return runs("true", append([]any{"resources", task{"cpu_cores": 1000}}, more...)...)
-}
-
-// shell is an executor.
-func shell(script string, more ...any) task {
-	e := task{"image": "any:1", "command": []string{"sh", "-c", script}}
-	for i := 0; i+1 < len(more); i += 2 {
-		e[more[i].(string)] = more[i+1]
-	}
-	return e
 }
 
 // post creates a task and returns the status and the answer.
@@ -202,31 +181,6 @@ func (l *live) create(t *testing.T, request any) string {
 	var made tes.TesCreateTaskResponse
 	l.strict(t, "the answer to create", "tesCreateTaskResponse", text, &made)
 	return made.Id
-}
-
-// problem is what a refusal says.
-type problem struct {
-	Status int    `json:"status"`
-	Title  string `json:"title"`
-	Type   string `json:"type"`
-	Detail string `json:"detail"`
-	Field  string `json:"field"`
-	Remedy string `json:"remedy"`
-}
-
-// refused wants an answer to be a problem with a field.
-func refused(t *testing.T, status int, text []byte, want int, field string) problem {
-	t.Helper()
-	var p problem
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil {
-		t.Fatalf("no problem: %v: %s", err, text)
-	}
-	if status != want || p.Status != want || p.Field != field || p.Detail == "" {
-		t.Errorf("%d %s, want %d about %q", status, text, want, field)
-	}
-	return p
 }
 
 // full is a task in the view FULL.
@@ -268,14 +222,6 @@ func (l *live) await(t *testing.T, id string, states ...tes.TesState) tes.TesTas
 		t.Fatal(err)
 	}
 	return l.full(t, id)
-}
-
-func dump(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }
 
 // put writes a file below the directory that tasks may use, and returns its address.

@@ -229,7 +229,7 @@ func (w *work) checkInputs() error {
 	return nil
 }
 
-// literal reports whether an input is what stands in the task itself.
+// literal reports whether the content of an input stands in the task itself.
 func literal(in TesInput) bool {
 	return in.Content != nil && (*in.Content != "" || in.Url == nil || *in.Url == "")
 }

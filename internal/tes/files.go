@@ -49,7 +49,7 @@ func (all shelves) find(field, address string) (place, error) {
 	}
 	remedy := "the owner of this agent can allow a directory with the setting tes.files"
 	if len(all) > 0 {
-		remedy = "allowed is what is below " + strings.Join(all.names(), ", ")
+		remedy = "allowed is everything below " + strings.Join(all.names(), ", ")
 	}
 	return place{}, invalid(field,
 		quoted(address)+" is outside of the directories that tasks may use", remedy)

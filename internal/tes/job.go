@@ -7,7 +7,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// ttl is how long answers to a task's announcement are awaited.
+// ttl bounds the wait for answers to a task's announcement.
 const ttl = time.Second
 
 // job is the task as a job, once its data is stored: the script, and an input for each of the
@@ -35,7 +35,7 @@ func (w *work) job(script grid.Input, inputs []grid.Input) grid.Job {
 	return grid.Job{Spec: spec, Count: 1, TTL: ttl}
 }
 
-// found is where what belongs to the output stands when the task has ended.
+// found names the place of the output's files when the task has ended.
 func (t target) found(number int) string {
 	if t.prefix != "" {
 		return matchOf(number)

@@ -24,7 +24,7 @@ type query struct {
 	token  token // where the page begins
 }
 
-// token is where a page ends: the last task on it. The next page has those that are older, so that
+// token names the last task on a page. The next page has those that are older, so that
 // no task is shown twice or left out when others come or go.
 type token struct {
 	at time.Time

@@ -14,7 +14,7 @@ const (
 	matchDir   = ownDir + "/out" // what wildcards match: of each output a directory with its number
 )
 
-// tailBytes is how much of what an executor prints its log keeps.
+// tailBytes bounds what a log keeps of each stream of an executor, in bytes.
 const tailBytes = 10 << 10
 
 // ownFailure is the code of a script that could not do its own part.
@@ -114,7 +114,7 @@ func (t target) gather(b *strings.Builder, number int) {
 	fmt.Fprintf(b, "stop=${stop:-%d}\ndone\n", ownFailure)
 }
 
-// matchOf is where the matches of an output stand.
+// matchOf names the directory of an output's matches.
 func matchOf(number int) string { return fmt.Sprintf("%s/%d", matchDir, number) }
 
 // quote makes a text one word of the shell.

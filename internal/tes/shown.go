@@ -115,7 +115,7 @@ func withNotes(logs []TesTaskLog, notes []string) []TesTaskLog {
 	return logs
 }
 
-// minimal is what the view MINIMAL has of a task.
+// minimal is a task in the view MINIMAL.
 type minimal struct {
 	ID    string   `json:"id"`
 	State TesState `json:"state"`

@@ -20,15 +20,15 @@ type record struct {
 	Created time.Time
 	Task    TesTask  // as it was given, with defaults
 	Notes   []string `json:",omitempty"` // what was left out of it
-	// Job is what the task became, as soon as its data is stored; it is handed over with the
-	// task's ID as its key, so that it is made once.
+	// Job is made of the task when its data is stored. It is handed over with the task's ID as its
+	// key, so that the same one is never run twice.
 	Job      *grid.Job  `json:",omitempty"`
 	JobID    grid.JobID `json:",omitempty"` // once it was handed over
 	Canceled bool       `json:",omitempty"`
 	End      *ending    `json:",omitempty"`
 }
 
-// ending is how a task has ended.
+// ending tells how a task has ended.
 type ending struct {
 	State TesState
 	At    time.Time

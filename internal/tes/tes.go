@@ -17,7 +17,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Backend is what tasks need of an agent. internal/agent/backend has these methods; their errors
+// Backend holds all that tasks need of an agent. internal/agent/backend has these methods; their errors
 // are those of internal/view.
 type Backend interface {
 	jobs
@@ -80,7 +80,7 @@ type Tasks struct {
 	open  int                   // guarded by mu: those that have not ended
 }
 
-// entry is what is held in memory of a task.
+// entry is the part of a task that is held in memory.
 type entry struct {
 	id      string
 	created time.Time

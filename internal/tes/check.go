@@ -251,7 +251,7 @@ func (w *work) checkOutputs() error {
 	if w.task.Outputs == nil {
 		return nil
 	}
-	list := slices.Clone(*w.task.Outputs)
+	list, bytes := slices.Clone(*w.task.Outputs), 0
 	w.task.Outputs = &list
 	if len(list) > maxList {
 		return tooMany("outputs")
@@ -275,6 +275,9 @@ func (w *work) checkOutputs() error {
 			}
 		}
 		w.outputs = append(w.outputs, t)
+		if bytes += len(t.path); bytes > maxTextBytes {
+			return invalid("outputs", "the paths take more than 64 KiB in all", "write a directory")
+		}
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ func TestTheLockOfTheDoor(t *testing.T) {
 		kind := answer.Header.Get("Content-Type")
 		if answer.StatusCode != c.want ||
 			(c.want != http.StatusOK) != (kind == "application/problem+json") {
-			t.Errorf("%s with %q: %d %s, want %d", c.path, c.authorization, answer.StatusCode, kind, c.want)
+			t.Errorf("%s with %q: %d %s, want %d",
+				c.path, c.authorization, answer.StatusCode, kind, c.want)
 		}
 	}
 }

@@ -22,11 +22,14 @@ const someCID = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"
 func FuzzTask(f *testing.F) {
 	for _, seed := range []string{
 		`{"executors":[{"image":"a","command":["ls"]}]}`,
-		`{"executors":[{"image":"a","command":["sh","-c","x"],"env":{"A":"b"},"stdin":"/i","stdout":"/o",
-		 "stderr":"/o","workdir":"/w/","ignore_error":true}],"name":"n{{index}}","volumes":["/v"],
-		 "inputs":[{"path":"/i","content":"x"},{"path":"/d","url":"file:///x","type":"DIRECTORY"}],
-		 "outputs":[{"path":"/o","url":"/x/y"},{"path":"/w/*","path_prefix":"/w","url":"file:///x"}],
-		 "resources":{"cpu_cores":2,"ram_gb":0.5,"disk_gb":1,"backend_parameters":{"runtime":"90","x":""}}}`,
+		`{"executors":[{"image":"a","command":["sh","-c","x"],"env":{"A":"b"},"stdin":"/i",
+		 "stdout":"/o","stderr":"/o","workdir":"/w/","ignore_error":true}],"name":"n{{index}}","volumes":["/v"],
+		 "inputs":[{"path":"/i","content":"x"},
+		 {"path":"/d","url":"file:///x","type":"DIRECTORY"}],
+		 "outputs":[{"path":"/o","url":"/x/y"},
+		 {"path":"/w/*","path_prefix":"/w","url":"file:///x"}],
+		 "resources":{"cpu_cores":2,"ram_gb":0.5,"disk_gb":1,
+		 "backend_parameters":{"runtime":"90","x":""}}}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Backend holds all that tasks need of an agent. internal/agent/backend has these methods; their errors
-// are those of internal/view.
+// Backend holds all that tasks need of an agent. internal/agent/backend has these methods; their
+// errors are those of internal/view.
 type Backend interface {
 	jobs
 	room

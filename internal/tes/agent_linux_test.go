@@ -41,6 +41,9 @@ const patience = 30 * time.Second
 // startAgent starts an agent that runs commands, for images whose names begin with "any".
 func startAgent(t *testing.T) *live {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is not installed")
 	}

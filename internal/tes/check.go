@@ -241,7 +241,8 @@ func typeOf(field string, given *TesFileType) (*TesFileType, error) {
 	case given == nil || *given == "":
 		return &file, nil
 	case !given.Valid():
-		return nil, invalid(field, "want FILE or DIRECTORY, have "+quoted(string(*given)), "")
+		return nil, invalid(field, "unknown: "+quoted(string(*given)),
+			"write FILE or DIRECTORY")
 	default:
 		return given, nil
 	}

@@ -23,7 +23,8 @@ func FuzzTask(f *testing.F) {
 	for _, seed := range []string{
 		`{"executors":[{"image":"a","command":["ls"]}]}`,
 		`{"executors":[{"image":"a","command":["sh","-c","x"],"env":{"A":"b"},"stdin":"/i",
-		 "stdout":"/o","stderr":"/o","workdir":"/w/","ignore_error":true}],"name":"n{{index}}","volumes":["/v"],
+		 "stdout":"/o","stderr":"/o","workdir":"/w/","ignore_error":true}],
+		 "name":"n{{index}}","volumes":["/v"],
 		 "inputs":[{"path":"/i","content":"x"},
 		 {"path":"/d","url":"file:///x","type":"DIRECTORY"}],
 		 "outputs":[{"path":"/o","url":"/x/y"},

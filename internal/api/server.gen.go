@@ -835,6 +835,7 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // CheckSite operation middleware
 func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
 	}))
@@ -848,6 +849,7 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 // GetConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetConfiguration(w, r)
 	}))
@@ -861,6 +863,7 @@ func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *ht
 
 // ReloadConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ReloadConfiguration(w, r)
 	}))
@@ -874,6 +877,7 @@ func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r 
 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutData(w, r)
 	}))
@@ -887,6 +891,7 @@ func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Reques
 
 // GetData operation middleware
 func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -912,6 +917,7 @@ func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Reques
 
 // StatData operation middleware
 func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -937,6 +943,7 @@ func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Reque
 
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1003,6 +1010,7 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 // RevokeInvites operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RevokeInvites(w, r)
 	}))
@@ -1016,6 +1024,7 @@ func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.
 
 // ListInvites operation middleware
 func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListInvites(w, r)
 	}))
@@ -1029,6 +1038,7 @@ func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Re
 
 // InviteSite operation middleware
 func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteSite(w, r)
 	}))
@@ -1042,6 +1052,7 @@ func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Req
 
 // RevokeInvite operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1067,6 +1078,7 @@ func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.R
 
 // ForgetJobs operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1099,6 +1111,7 @@ func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Req
 
 // ListJobs operation middleware
 func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1170,6 +1183,7 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 
 // SubmitJob operation middleware
 func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1210,6 +1224,7 @@ func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Requ
 
 // DeleteJob operation middleware
 func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1235,6 +1250,7 @@ func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Requ
 
 // GetJob operation middleware
 func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1260,6 +1276,7 @@ func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request
 
 // CancelJob operation middleware
 func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1285,6 +1302,7 @@ func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Requ
 
 // ForgetJob operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1310,6 +1328,7 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 
 // MigrateJob operation middleware
 func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1335,6 +1354,7 @@ func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Req
 
 // GetOffers operation middleware
 func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1360,6 +1380,7 @@ func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Requ
 
 // ListTasks operation middleware
 func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1414,6 +1435,7 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 // InviteDomain operation middleware
 func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteDomain(w, r)
 	}))
@@ -1427,6 +1449,7 @@ func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.R
 
 // WithdrawInvite operation middleware
 func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1452,6 +1475,7 @@ func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http
 
 // ListLinks operation middleware
 func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLinks(w, r)
 	}))
@@ -1465,6 +1489,7 @@ func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Requ
 
 // JoinDomain operation middleware
 func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.JoinDomain(w, r)
 	}))
@@ -1478,6 +1503,7 @@ func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Req
 
 // UnlinkDomain operation middleware
 func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1503,6 +1529,7 @@ func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.R
 
 // SetLinkPolicy operation middleware
 func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1528,6 +1555,7 @@ func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.
 
 // ListenSite operation middleware
 func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListenSite(w, r)
 	}))
@@ -1541,6 +1569,7 @@ func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Req
 
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListMembers(w, r)
 	}))
@@ -1554,6 +1583,7 @@ func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Re
 
 // AdmitSite operation middleware
 func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1579,6 +1609,7 @@ func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Requ
 
 // BanSite operation middleware
 func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1604,6 +1635,7 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 
 // ListNeighbours operation middleware
 func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListNeighbours(w, r)
 	}))
@@ -1617,6 +1649,7 @@ func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http
 
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PauseSite(w, r)
 	}))
@@ -1630,6 +1663,7 @@ func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Requ
 
 // PlanJob operation middleware
 func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanJob(w, r)
 	}))
@@ -1643,6 +1677,7 @@ func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Reques
 
 // GetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPlanning(w, r)
 	}))
@@ -1656,6 +1691,7 @@ func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Re
 
 // SetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SetPlanning(w, r)
 	}))
@@ -1669,6 +1705,7 @@ func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Re
 
 // RecoverJobs operation middleware
 func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RecoverJobs(w, r)
 	}))
@@ -1682,6 +1719,7 @@ func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Re
 
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListReservations(w, r)
 	}))
@@ -1695,6 +1733,7 @@ func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *ht
 
 // ResumeSite operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeSite(w, r)
 	}))
@@ -1708,6 +1747,7 @@ func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Req
 
 // ListSites operation middleware
 func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListSites(w, r)
 	}))
@@ -1721,6 +1761,7 @@ func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Requ
 
 // GetStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetStatus(w, r)
 	}))
@@ -1734,6 +1775,7 @@ func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Requ
 
 // StopSite operation middleware
 func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StopSite(w, r)
 	}))
@@ -1747,6 +1789,7 @@ func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Reque
 
 // GetLogs operation middleware
 func (siw *ServerInterfaceWrapper) GetLogs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2060,7 +2103,8 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
-type CheckSiteRequestObject struct{}
+type CheckSiteRequestObject struct {
+}
 
 type CheckSiteResponseObject interface {
 	VisitCheckSiteResponse(w http.ResponseWriter) error
@@ -2069,6 +2113,7 @@ type CheckSiteResponseObject interface {
 type CheckSite200JSONResponse CheckResult
 
 func (response CheckSite200JSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2085,6 +2130,7 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2095,7 +2141,8 @@ func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSit
 	return err
 }
 
-type GetConfigurationRequestObject struct{}
+type GetConfigurationRequestObject struct {
+}
 
 type GetConfigurationResponseObject interface {
 	VisitGetConfigurationResponse(w http.ResponseWriter) error
@@ -2104,6 +2151,7 @@ type GetConfigurationResponseObject interface {
 type GetConfiguration200JSONResponse Configuration
 
 func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2120,6 +2168,7 @@ type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2130,7 +2179,8 @@ func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitG
 	return err
 }
 
-type ReloadConfigurationRequestObject struct{}
+type ReloadConfigurationRequestObject struct {
+}
 
 type ReloadConfigurationResponseObject interface {
 	VisitReloadConfigurationResponse(w http.ResponseWriter) error
@@ -2139,6 +2189,7 @@ type ReloadConfigurationResponseObject interface {
 type ReloadConfiguration200JSONResponse Configuration
 
 func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2155,6 +2206,7 @@ type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2177,6 +2229,7 @@ type PutDataResponseObject interface {
 type PutData201JSONResponse DataRef
 
 func (response PutData201JSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2193,6 +2246,7 @@ type PutDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutDatadefaultApplicationProblemPlusJSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2224,6 +2278,7 @@ type GetData200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2253,6 +2308,7 @@ type GetData200ApplicationxTarResponse struct {
 }
 
 func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/x-tar")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2281,6 +2337,7 @@ type GetDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDatadefaultApplicationProblemPlusJSONResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2329,6 +2386,7 @@ type StatDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StatDatadefaultApplicationProblemPlusJSONResponse) VisitStatDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2353,6 +2411,7 @@ type StreamEvents200TexteventStreamResponse struct {
 }
 
 func (response StreamEvents200TexteventStreamResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "text/event-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2395,6 +2454,7 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2405,7 +2465,8 @@ func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStrea
 	return err
 }
 
-type RevokeInvitesRequestObject struct{}
+type RevokeInvitesRequestObject struct {
+}
 
 type RevokeInvitesResponseObject interface {
 	VisitRevokeInvitesResponse(w http.ResponseWriter) error
@@ -2414,6 +2475,7 @@ type RevokeInvitesResponseObject interface {
 type RevokeInvites200JSONResponse []InviteRow
 
 func (response RevokeInvites200JSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2430,6 +2492,7 @@ type RevokeInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2440,7 +2503,8 @@ func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevo
 	return err
 }
 
-type ListInvitesRequestObject struct{}
+type ListInvitesRequestObject struct {
+}
 
 type ListInvitesResponseObject interface {
 	VisitListInvitesResponse(w http.ResponseWriter) error
@@ -2449,6 +2513,7 @@ type ListInvitesResponseObject interface {
 type ListInvites200JSONResponse []InviteRow
 
 func (response ListInvites200JSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2465,6 +2530,7 @@ type ListInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListInvitesdefaultApplicationProblemPlusJSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2486,6 +2552,7 @@ type InviteSiteResponseObject interface {
 type InviteSite201JSONResponse Invitation
 
 func (response InviteSite201JSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2502,6 +2569,7 @@ type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2523,6 +2591,7 @@ type RevokeInviteResponseObject interface {
 type RevokeInvite200JSONResponse InviteRow
 
 func (response RevokeInvite200JSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2539,6 +2608,7 @@ type RevokeInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitedefaultApplicationProblemPlusJSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2560,6 +2630,7 @@ type ForgetJobsResponseObject interface {
 type ForgetJobs200JSONResponse Forgotten
 
 func (response ForgetJobs200JSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2576,6 +2647,7 @@ type ForgetJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobsdefaultApplicationProblemPlusJSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2597,6 +2669,7 @@ type ListJobsResponseObject interface {
 type ListJobs200JSONResponse []JobView
 
 func (response ListJobs200JSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2613,6 +2686,7 @@ type ListJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListJobsdefaultApplicationProblemPlusJSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2635,6 +2709,7 @@ type SubmitJobResponseObject interface {
 type SubmitJob201JSONResponse JobRef
 
 func (response SubmitJob201JSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2651,6 +2726,7 @@ type SubmitJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SubmitJobdefaultApplicationProblemPlusJSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2669,7 +2745,8 @@ type DeleteJobResponseObject interface {
 	VisitDeleteJobResponse(w http.ResponseWriter) error
 }
 
-type DeleteJob204Response struct{}
+type DeleteJob204Response struct {
+}
 
 func (response DeleteJob204Response) VisitDeleteJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2682,6 +2759,7 @@ type DeleteJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DeleteJobdefaultApplicationProblemPlusJSONResponse) VisitDeleteJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2703,6 +2781,7 @@ type GetJobResponseObject interface {
 type GetJob200JSONResponse JobDetail
 
 func (response GetJob200JSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2719,6 +2798,7 @@ type GetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetJobdefaultApplicationProblemPlusJSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2737,7 +2817,8 @@ type CancelJobResponseObject interface {
 	VisitCancelJobResponse(w http.ResponseWriter) error
 }
 
-type CancelJob204Response struct{}
+type CancelJob204Response struct {
+}
 
 func (response CancelJob204Response) VisitCancelJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2750,6 +2831,7 @@ type CancelJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CancelJobdefaultApplicationProblemPlusJSONResponse) VisitCancelJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2768,7 +2850,8 @@ type ForgetJobResponseObject interface {
 	VisitForgetJobResponse(w http.ResponseWriter) error
 }
 
-type ForgetJob204Response struct{}
+type ForgetJob204Response struct {
+}
 
 func (response ForgetJob204Response) VisitForgetJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2781,6 +2864,7 @@ type ForgetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2800,7 +2884,8 @@ type MigrateJobResponseObject interface {
 	VisitMigrateJobResponse(w http.ResponseWriter) error
 }
 
-type MigrateJob202Response struct{}
+type MigrateJob202Response struct {
+}
 
 func (response MigrateJob202Response) VisitMigrateJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -2813,6 +2898,7 @@ type MigrateJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MigrateJobdefaultApplicationProblemPlusJSONResponse) VisitMigrateJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2834,6 +2920,7 @@ type GetOffersResponseObject interface {
 type GetOffers200JSONResponse OfferTable
 
 func (response GetOffers200JSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2850,6 +2937,7 @@ type GetOffersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetOffersdefaultApplicationProblemPlusJSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2872,6 +2960,7 @@ type ListTasksResponseObject interface {
 type ListTasks200JSONResponse []TaskView
 
 func (response ListTasks200JSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2888,6 +2977,7 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2909,6 +2999,7 @@ type InviteDomainResponseObject interface {
 type InviteDomain201JSONResponse LinkInvitation
 
 func (response InviteDomain201JSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2925,6 +3016,7 @@ type InviteDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteDomaindefaultApplicationProblemPlusJSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2943,7 +3035,8 @@ type WithdrawInviteResponseObject interface {
 	VisitWithdrawInviteResponse(w http.ResponseWriter) error
 }
 
-type WithdrawInvite204Response struct{}
+type WithdrawInvite204Response struct {
+}
 
 func (response WithdrawInvite204Response) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -2956,6 +3049,7 @@ type WithdrawInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2966,7 +3060,8 @@ func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWit
 	return err
 }
 
-type ListLinksRequestObject struct{}
+type ListLinksRequestObject struct {
+}
 
 type ListLinksResponseObject interface {
 	VisitListLinksResponse(w http.ResponseWriter) error
@@ -2975,6 +3070,7 @@ type ListLinksResponseObject interface {
 type ListLinks200JSONResponse Links
 
 func (response ListLinks200JSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2991,6 +3087,7 @@ type ListLinksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListLinksdefaultApplicationProblemPlusJSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3012,6 +3109,7 @@ type JoinDomainResponseObject interface {
 type JoinDomain201JSONResponse LinkRow
 
 func (response JoinDomain201JSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3028,6 +3126,7 @@ type JoinDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response JoinDomaindefaultApplicationProblemPlusJSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3046,7 +3145,8 @@ type UnlinkDomainResponseObject interface {
 	VisitUnlinkDomainResponse(w http.ResponseWriter) error
 }
 
-type UnlinkDomain204Response struct{}
+type UnlinkDomain204Response struct {
+}
 
 func (response UnlinkDomain204Response) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3059,6 +3159,7 @@ type UnlinkDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlinkDomaindefaultApplicationProblemPlusJSONResponse) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3081,6 +3182,7 @@ type SetLinkPolicyResponseObject interface {
 type SetLinkPolicy200JSONResponse LinkRow
 
 func (response SetLinkPolicy200JSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3097,6 +3199,7 @@ type SetLinkPolicydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetLinkPolicydefaultApplicationProblemPlusJSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3115,7 +3218,8 @@ type ListenSiteResponseObject interface {
 	VisitListenSiteResponse(w http.ResponseWriter) error
 }
 
-type ListenSite204Response struct{}
+type ListenSite204Response struct {
+}
 
 func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3128,6 +3232,7 @@ type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3138,7 +3243,8 @@ func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenS
 	return err
 }
 
-type ListMembersRequestObject struct{}
+type ListMembersRequestObject struct {
+}
 
 type ListMembersResponseObject interface {
 	VisitListMembersResponse(w http.ResponseWriter) error
@@ -3147,6 +3253,7 @@ type ListMembersResponseObject interface {
 type ListMembers200JSONResponse Members
 
 func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3163,6 +3270,7 @@ type ListMembersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListMembersdefaultApplicationProblemPlusJSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3185,6 +3293,7 @@ type AdmitSiteResponseObject interface {
 type AdmitSite200JSONResponse MemberRow
 
 func (response AdmitSite200JSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3201,6 +3310,7 @@ type AdmitSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AdmitSitedefaultApplicationProblemPlusJSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3223,6 +3333,7 @@ type BanSiteResponseObject interface {
 type BanSite200JSONResponse MemberRow
 
 func (response BanSite200JSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3239,6 +3350,7 @@ type BanSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3249,7 +3361,8 @@ func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteRes
 	return err
 }
 
-type ListNeighboursRequestObject struct{}
+type ListNeighboursRequestObject struct {
+}
 
 type ListNeighboursResponseObject interface {
 	VisitListNeighboursResponse(w http.ResponseWriter) error
@@ -3258,6 +3371,7 @@ type ListNeighboursResponseObject interface {
 type ListNeighbours200JSONResponse []NeighbourRow
 
 func (response ListNeighbours200JSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3274,6 +3388,7 @@ type ListNeighboursdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3292,7 +3407,8 @@ type PauseSiteResponseObject interface {
 	VisitPauseSiteResponse(w http.ResponseWriter) error
 }
 
-type PauseSite204Response struct{}
+type PauseSite204Response struct {
+}
 
 func (response PauseSite204Response) VisitPauseSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3305,6 +3421,7 @@ type PauseSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSitedefaultApplicationProblemPlusJSONResponse) VisitPauseSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3326,6 +3443,7 @@ type PlanJobResponseObject interface {
 type PlanJob200JSONResponse OfferTable
 
 func (response PlanJob200JSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3342,6 +3460,7 @@ type PlanJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3352,7 +3471,8 @@ func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobRes
 	return err
 }
 
-type GetPlanningRequestObject struct{}
+type GetPlanningRequestObject struct {
+}
 
 type GetPlanningResponseObject interface {
 	VisitGetPlanningResponse(w http.ResponseWriter) error
@@ -3361,6 +3481,7 @@ type GetPlanningResponseObject interface {
 type GetPlanning200JSONResponse Planning
 
 func (response GetPlanning200JSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3377,6 +3498,7 @@ type GetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanningdefaultApplicationProblemPlusJSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3398,6 +3520,7 @@ type SetPlanningResponseObject interface {
 type SetPlanning200JSONResponse Planning
 
 func (response SetPlanning200JSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3414,6 +3537,7 @@ type SetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3432,7 +3556,8 @@ type RecoverJobsResponseObject interface {
 	VisitRecoverJobsResponse(w http.ResponseWriter) error
 }
 
-type RecoverJobs204Response struct{}
+type RecoverJobs204Response struct {
+}
 
 func (response RecoverJobs204Response) VisitRecoverJobsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3445,6 +3570,7 @@ type RecoverJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecoverJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3455,7 +3581,8 @@ func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecove
 	return err
 }
 
-type ListReservationsRequestObject struct{}
+type ListReservationsRequestObject struct {
+}
 
 type ListReservationsResponseObject interface {
 	VisitListReservationsResponse(w http.ResponseWriter) error
@@ -3464,6 +3591,7 @@ type ListReservationsResponseObject interface {
 type ListReservations200JSONResponse []Reservation
 
 func (response ListReservations200JSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3480,6 +3608,7 @@ type ListReservationsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3490,13 +3619,15 @@ func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitL
 	return err
 }
 
-type ResumeSiteRequestObject struct{}
+type ResumeSiteRequestObject struct {
+}
 
 type ResumeSiteResponseObject interface {
 	VisitResumeSiteResponse(w http.ResponseWriter) error
 }
 
-type ResumeSite204Response struct{}
+type ResumeSite204Response struct {
+}
 
 func (response ResumeSite204Response) VisitResumeSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3509,6 +3640,7 @@ type ResumeSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3519,7 +3651,8 @@ func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeS
 	return err
 }
 
-type ListSitesRequestObject struct{}
+type ListSitesRequestObject struct {
+}
 
 type ListSitesResponseObject interface {
 	VisitListSitesResponse(w http.ResponseWriter) error
@@ -3528,6 +3661,7 @@ type ListSitesResponseObject interface {
 type ListSites200JSONResponse []SiteRow
 
 func (response ListSites200JSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3544,6 +3678,7 @@ type ListSitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3554,7 +3689,8 @@ func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSite
 	return err
 }
 
-type GetStatusRequestObject struct{}
+type GetStatusRequestObject struct {
+}
 
 type GetStatusResponseObject interface {
 	VisitGetStatusResponse(w http.ResponseWriter) error
@@ -3563,6 +3699,7 @@ type GetStatusResponseObject interface {
 type GetStatus200JSONResponse AgentStatus
 
 func (response GetStatus200JSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3579,6 +3716,7 @@ type GetStatusdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusdefaultApplicationProblemPlusJSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3597,7 +3735,8 @@ type StopSiteResponseObject interface {
 	VisitStopSiteResponse(w http.ResponseWriter) error
 }
 
-type StopSite202Response struct{}
+type StopSite202Response struct {
+}
 
 func (response StopSite202Response) VisitStopSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -3610,6 +3749,7 @@ type StopSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StopSitedefaultApplicationProblemPlusJSONResponse) VisitStopSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3635,6 +3775,7 @@ type GetLogs200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetLogs200ApplicationoctetStreamResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3654,6 +3795,7 @@ type GetLogsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetLogsdefaultApplicationProblemPlusJSONResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3797,10 +3939,8 @@ type StrictServerInterface interface {
 	GetLogs(ctx context.Context, request GetLogsRequestObject) (GetLogsResponseObject, error)
 }
 
-type (
-	StrictHandlerFunc    func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
-	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
-)
+type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
+type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
 
 type StrictHTTPServerOptions struct {
 	RequestErrorHandlerFunc  func(w http.ResponseWriter, r *http.Request, err error)

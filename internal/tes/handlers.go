@@ -195,8 +195,8 @@ func (s *Tasks) ListTasks(
 		return nil, err
 	}
 	list, next := s.page(q)
-	tasks := []any{}
-	for _, e := range list {
+	tasks, bytes := []json.RawMessage{}, 0
+	for i, e := range list {
 		shown, err := s.show(ctx, e, v)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was dropped meanwhile
@@ -204,7 +204,15 @@ func (s *Tasks) ListTasks(
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, shown)
+		text, err := json.Marshal(shown)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, text)
+		if bytes += len(text); bytes > maxPageBytes && i < len(list)-1 {
+			next = token{e.created, e.id}.String()
+			break
+		}
 	}
 	page := map[string]any{"tasks": tasks}
 	if next != "" {
@@ -228,7 +236,7 @@ func (s *Tasks) show(ctx context.Context, e *entry, v View) (any, error) {
 		state, logs = r.End.State, r.End.Logs
 	case r.JobID != "":
 		tasks, err := s.backend.Tasks(ctx, r.JobID, 0, 1)
-		if err != nil {
+		if err != nil && !errors.Is(err, view.ErrNotFound) { // forgotten: the task ends soon
 			return nil, fmt.Errorf("show task %s: %w", e.id, err)
 		}
 		for _, t := range tasks {

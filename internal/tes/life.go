@@ -245,7 +245,7 @@ func (s *Tasks) end(e *entry, state TesState, logs []TesTaskLog) (record, error)
 		return r, err
 	}
 	s.mu.Lock()
-	e.state = state
+	e.state, e.over = state, r.End.At
 	s.open--
 	delete(s.byJob, r.JobID)
 	s.mu.Unlock()

@@ -1,6 +1,7 @@
 package tes_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -364,6 +365,38 @@ func TestInputsThatChange(t *testing.T) {
 		got = d.want(t, id, tes.SYSTEMERROR)
 		if notes := (*got.Logs)[0].SystemLogs; !strings.Contains((*notes)[0], "inputs[0]") {
 			t.Errorf("system logs %q", *notes)
+		}
+	})
+}
+
+// A page ends early where its tasks are large; the next one goes on behind the last.
+func TestLargePages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		defer d.end()
+		large := []any{task{"path": "/x", "content": strings.Repeat("x", 3<<20)}}
+		made := map[string]bool{}
+		for range 3 {
+			made[d.create(t, runs("true", "inputs", large))] = true
+		}
+		sizes, next := []int{}, ""
+		for {
+			var page tes.TesListTasksResponse
+			_, text := d.ask(t, http.MethodGet, "/tasks?view=FULL&page_token="+next, nil)
+			if err := json.Unmarshal(text, &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range page.Tasks {
+				delete(made, *one.Id)
+			}
+			sizes = append(sizes, len(page.Tasks))
+			if page.NextPageToken == nil {
+				break
+			}
+			next = *page.NextPageToken
+		}
+		if len(made) != 0 || !slices.Equal(sizes, []int{2, 1}) {
+			t.Errorf("pages of %v tasks, %d are left out", sizes, len(made))
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 const (
 	defaultPage = 256
 	maxPage     = 2047
+	// maxPageBytes ends a page early, after the task with which it is larger.
+	maxPageBytes = 4 << 20
 )
 
 // query says which tasks are listed.

@@ -90,6 +90,7 @@ type entry struct {
 
 	// What follows is guarded by the service's mu.
 	state TesState
+	over  time.Time          // when it has ended
 	stop  context.CancelFunc // ends the reading of its inputs; nil = it is not under way
 }
 
@@ -136,7 +137,7 @@ func (s *Tasks) enter(r record) *entry {
 	}
 	switch {
 	case r.End != nil:
-		e.state = r.End.State
+		e.state, e.over = r.End.State, r.End.At
 	case r.Canceled:
 		e.state = CANCELING
 		s.open++
@@ -235,7 +236,7 @@ func (s *Tasks) tidy(now time.Time) {
 	var drop []*entry
 	excess := len(s.order) - maxTasks
 	s.order = slices.DeleteFunc(s.order, func(e *entry) bool {
-		old := s.cfg.Keep > 0 && e.created.Before(now.Add(-s.cfg.Keep))
+		old := s.cfg.Keep > 0 && e.over.Before(now.Add(-s.cfg.Keep))
 		if !ended(e.state) || !old && excess <= 0 {
 			return false
 		}

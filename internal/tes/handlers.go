@@ -195,7 +195,7 @@ func (s *Tasks) ListTasks(
 		return nil, err
 	}
 	list, next := s.page(q)
-	tasks, bytes := []json.RawMessage{}, 0
+	tasks, size := []json.RawMessage{}, 0
 	for i, e := range list {
 		shown, err := s.show(ctx, e, v)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +209,7 @@ func (s *Tasks) ListTasks(
 			return nil, err
 		}
 		tasks = append(tasks, text)
-		if bytes += len(text); bytes > maxPageBytes && i < len(list)-1 {
+		if size += len(text); size > maxPageBytes && i < len(list)-1 {
 			next = token{e.created, e.id}.String()
 			break
 		}

@@ -400,3 +400,35 @@ func TestLargePages(t *testing.T) {
 		}
 	})
 }
+
+// Records take no more than they may: the oldest that have ended go, and where none has, no more
+// tasks are taken.
+func TestSpaceForRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 100 << 10
+		d := newDesk(t, func(c *tes.Config) { c.Bytes = 3 * size })
+		defer d.end()
+		text := strings.Repeat("x", size)
+		large := runs("true", "inputs", []any{task{"path": "/x", "content": text}})
+		first := d.create(t, large)
+		d.done(t)
+		d.want(t, first, tes.COMPLETE)
+		var open []string
+		for range 3 { // the first one goes when there are three
+			open = append(open, d.create(t, large))
+		}
+		status, _ := d.ask(t, http.MethodGet, "/tasks/"+first, nil)
+		if status != http.StatusNotFound {
+			t.Errorf("the oldest task: %d", status)
+		}
+		d.end() // it is counted again
+		d.start(t)
+		_, refusal := d.ask(t, http.MethodPost, "/tasks", large)
+		if !strings.Contains(string(refusal), view.ErrBusy.Error()) {
+			t.Errorf("one more: %s", refusal)
+		}
+		d.cancel(t, open[0])
+		d.want(t, open[0], tes.CANCELED)
+		d.want(t, d.create(t, large), tes.QUEUED)
+	})
+}

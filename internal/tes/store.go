@@ -39,6 +39,27 @@ type ending struct {
 type store struct {
 	dir string
 	mu  sync.Mutex // held while a record is changed
+
+	counting sync.Mutex
+	sizes    map[string]int64 // guarded by counting: of each record, bytes
+	total    int64            // guarded by counting: their sum
+}
+
+// count keeps the size of a record; 0 = it is gone.
+func (s *store) count(id string, size int) {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.total += int64(size) - s.sizes[id]
+	if s.sizes[id] = int64(size); size == 0 {
+		delete(s.sizes, id)
+	}
+}
+
+// size is that of a record, and that of all, in bytes.
+func (s *store) size(id string) (one, all int64) {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	return s.sizes[id], s.total
 }
 
 func (s *store) file(id string) string { return filepath.Join(s.dir, id+".json") }
@@ -55,6 +76,7 @@ func (s *store) add(r record) error {
 	if err != nil {
 		return fmt.Errorf("keep the task: %w", err)
 	}
+	s.count(r.ID, len(text))
 	return nil
 }
 
@@ -86,6 +108,7 @@ func (s *store) change(id string, change func(*record)) (record, error) {
 	if err != nil {
 		return r, fmt.Errorf("keep task %s: %w", id, err)
 	}
+	s.count(id, len(text))
 	return r, nil
 }
 
@@ -93,6 +116,7 @@ func (s *store) change(id string, change func(*record)) (record, error) {
 func (s *store) remove(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.count(id, 0)
 	return os.Remove(s.file(id))
 }
 
@@ -115,6 +139,9 @@ func (s *store) all(each func(record)) error {
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if info, err := entry.Info(); err == nil {
+			s.count(id, int(info.Size()))
 		}
 		each(r)
 	}

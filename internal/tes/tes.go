@@ -51,6 +51,7 @@ type Config struct {
 	Files  []string      // directories below which files are read and written; none = no files
 	Images []string      // names of images whose programs the sites have; * stands for any text
 	Keep   time.Duration // how long tasks are kept after their end; 0 = as long as there is space
+	Bytes  int64         // most that records take, except for one; 0 = no limit
 	Name   string        // of the site, for people
 	Domain grid.DomainID // of the site
 	Build  string        // version of the program
@@ -59,7 +60,7 @@ type Config struct {
 
 // Bounds of what is kept.
 const (
-	maxOpen  = 10_000 // tasks that have not ended
+	maxOpen  = 4_000  // tasks that have not ended
 	maxTasks = 20_000 // in all
 	readers  = 4      // tasks whose files are read or written at the same time
 )
@@ -102,7 +103,8 @@ func New(b Backend, cfg Config) *Tasks {
 	}
 	s := &Tasks{
 		cfg: cfg, backend: b, shelves: newShelves(cfg.Files),
-		store: &store{dir: filepath.Clean(cfg.Dir)}, busy: make(chan struct{}, readers),
+		store: &store{dir: filepath.Clean(cfg.Dir), sizes: map[string]int64{}},
+		busy:  make(chan struct{}, readers),
 		fresh: make(chan *entry), tasks: map[string]*entry{}, byJob: map[grid.JobID]*entry{},
 	}
 	err := s.store.all(func(r record) {
@@ -235,12 +237,15 @@ func (s *Tasks) tidy(now time.Time) {
 	s.mu.Lock()
 	var drop []*entry
 	excess := len(s.order) - maxTasks
+	_, bytes := s.store.size("")
 	s.order = slices.DeleteFunc(s.order, func(e *entry) bool {
 		old := s.cfg.Keep > 0 && e.over.Before(now.Add(-s.cfg.Keep))
-		if !ended(e.state) || !old && excess <= 0 {
+		if !ended(e.state) || !old && excess <= 0 && !s.above(bytes) {
 			return false
 		}
 		excess--
+		size, _ := s.store.size(e.id)
+		bytes -= size
 		drop = append(drop, e)
 		delete(s.tasks, e.id)
 		return true
@@ -251,6 +256,24 @@ func (s *Tasks) tidy(now time.Time) {
 			s.cfg.Log.Warn("a task's record cannot be removed", "error", err)
 		}
 	}
+}
+
+// above reports whether records of so many bytes are too large.
+func (s *Tasks) above(bytes int64) bool { return s.cfg.Bytes > 0 && bytes > s.cfg.Bytes }
+
+// hasSpace reports whether one more task may be taken. It drops ended ones for it.
+func (s *Tasks) hasSpace() error {
+	if _, bytes := s.store.size(""); s.above(bytes) {
+		s.tidy(time.Now())
+	}
+	s.mu.Lock()
+	full := s.open >= maxOpen
+	s.mu.Unlock()
+	if _, bytes := s.store.size(""); full || s.above(bytes) {
+		return fmt.Errorf("%w: too many tasks have not ended, or too large ones; "+
+			"create more when some have ended", view.ErrBusy)
+	}
+	return nil
 }
 
 // create takes a task and returns its ID, when it is on disk.
@@ -266,12 +289,8 @@ func (s *Tasks) create(ctx context.Context, task TesTask) (string, error) {
 	r := record{
 		ID: strings.ToLower(rand.Text())[:idBytes], Created: s.now(), Task: w.task, Notes: w.notes,
 	}
-	s.mu.Lock()
-	full := s.open >= maxOpen
-	s.mu.Unlock()
-	if full {
-		return "", fmt.Errorf("%w: %d tasks have not ended; create more when some have",
-			view.ErrBusy, maxOpen)
+	if err = s.hasSpace(); err != nil {
+		return "", err
 	}
 	if err = s.store.add(r); err != nil {
 		return "", err

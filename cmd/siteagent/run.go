@@ -33,6 +33,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/suspend"
+	"github.com/mrsmesh/mrsmesh/internal/tes"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -85,7 +86,11 @@ func run(ctx context.Context, s *settings) error {
 	s.change = live(a, parts, level)
 	face := backend.New(a)
 	face.Observe(metrics)
-	server, err := serve(ctx, c, served{face, s}, metrics, log)
+	tasks := tes.New(face, tes.Config{
+		Dir: filepath.Join(c.StateDir, "tasks"), Files: c.TES.Files, Images: c.TES.Images,
+		Keep: c.History.Keep, Bytes: c.History.SizeBytes, Name: c.Name, Domain: c.Domain, Build: version(), Log: log,
+	})
+	server, err := serve(ctx, c, served{face, s}, tasks, metrics, log)
 	if err != nil {
 		return errors.Join(err, a.Close())
 	}
@@ -102,6 +107,7 @@ func run(ctx context.Context, s *settings) error {
 	group.Go(func() error { defer end(); return server.Serve(life) })
 	group.Go(func() error { defer end(); return a.Run(life) })
 	group.Go(func() error { hang.obey(life, s, end); return nil })
+	group.Go(func() error { tasks.Run(life); return nil })
 	group.Go(func() error { handOverBeforeSleep(life, a, log); return nil })
 	err = errors.Join(group.Wait(), a.Close())
 	log.Info("the site is down")
@@ -138,10 +144,12 @@ func newLogger(c config.Agent, level *slog.LevelVar) (*slog.Logger, error) {
 }
 
 func serve(
-	ctx context.Context, c config.Agent, a api.Backend, metrics *obs.Registry, log *slog.Logger,
+	ctx context.Context, c config.Agent, a api.Backend, tasks *tes.Tasks, metrics *obs.Registry,
+	log *slog.Logger,
 ) (*api.Server, error) {
 	options := api.Options{
 		Listen: c.API.Listen, Metrics: metrics.Handler(), Debug: c.API.Debug, Logger: log,
+		Tasks: tasks,
 	}
 	if c.API.Socket != "off" {
 		options.Socket = c.API.Socket

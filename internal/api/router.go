@@ -37,6 +37,9 @@ func (s *Server) routes() http.Handler {
 	router.Use(s.limitBody)
 	s.addHealth(router)
 	router.Get(basePath+"/openapi.yaml", serveSpecification)
+	if s.options.Tasks != nil {
+		s.options.Tasks.Mount(router, s.fail)
+	}
 	badRequest := func(w http.ResponseWriter, r *http.Request, err error) {
 		s.fail(w, r, asBadRequest(err))
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mrsmesh/mrsmesh/internal/tes"
 )
 
 // Options say where and how the API is served.
@@ -22,6 +24,7 @@ type Options struct {
 	Debug     bool                        // serve /debug/pprof
 	Logger    *slog.Logger                // nil = silent
 	Heartbeat time.Duration               // of the event stream; 0 = 15 s
+	Tasks     *tes.Tasks                  // of workflow engines; nil = none
 	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, so the quota decides
 }
 

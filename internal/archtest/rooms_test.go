@@ -126,7 +126,10 @@ func declaredRooms() map[string]room {
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
-			imports: "grid view jobfile obs api/web", tests: "api/client api/apitest",
+			imports: "grid view jobfile obs tes api/web", tests: "api/client api/apitest",
+		},
+		"internal/tes": {
+			imports: "grid view durable", tests: "api api/apitest config localmesh",
 		},
 		"internal/api/web":     {},
 		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
@@ -146,7 +149,8 @@ func declaredRooms() map[string]room {
 		"sdk/examples/sum": {imports: "sdk"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend view",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +
+				"view",
 			tests: "*",
 		},
 		"cmd/submit":  {imports: "grid api/client jobfile jobmap config view", tests: "*"},
@@ -184,9 +188,9 @@ func confinements() []confinement {
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
 		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},
 		{prefix: "go.etcd.io/bbolt", rooms: "internal/store"},
-		{prefix: "github.com/go-chi/chi", rooms: "internal/api"},
-		{prefix: "github.com/oapi-codegen", rooms: "internal/api"},
-		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api"},
+		{prefix: "github.com/go-chi/chi", rooms: "internal/api internal/tes"},
+		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
+		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
 	}

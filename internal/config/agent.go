@@ -37,6 +37,7 @@ type Agent struct {
 	Control   Control         // the controller of the domain
 	Planning  planning        // what this site promises, and in what order it runs what waits
 	API       API             // the agent's own interface
+	TES       tasks           // what tasks of workflow engines may do
 	Log       logging         // what it tells
 }
 
@@ -221,6 +222,12 @@ type API struct {
 	Listen    string // loopback TCP address; empty for none
 	TokenFile string // bearer token for TCP, made at the first start, 0600
 	Debug     bool   // serve /debug/pprof
+}
+
+// tasks says what tasks of the Task Execution Service may do, which workflow engines create.
+type tasks struct {
+	Files  []string // directories below which they read inputs and write outputs
+	Images []string // images whose programs the sites have; * stands for any text
 }
 
 // logging says what the agent tells on standard error.

@@ -81,6 +81,8 @@ func TestBoundsOfSettings(t *testing.T) {
 		{func(a *Agent) { a.Ceilings.MilliCPUs = -1 }, "ceilings:"},
 		{func(a *Agent) { a.DomainKey = "key" }, "domain-key:"},
 		{func(a *Agent) { a.Domain = "" }, "domain:"},
+		{func(a *Agent) { a.TES.Files = []string{"/data"} }, ""},
+		{func(a *Agent) { a.TES.Files = []string{"/a", "b"} }, "tes.files[1]: want an absolute"},
 		{func(a *Agent) { a.Peers = []grid.SiteID{site, ""} }, "peers[1]:"},
 		{func(a *Agent) { a.Listen = nil }, "listen: want at least one"},
 		{func(a *Agent) { a.Listen = append(a.Listen, "ip4/1") }, "listen[2]: want a multiaddr"},

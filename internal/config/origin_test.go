@@ -102,7 +102,7 @@ func TestOldFile(t *testing.T) {
 	repeated := 0
 	for name, o := range origins(t, Sources{File: file, Env: env}) {
 		if strings.HasPrefix(name, "history.") || strings.HasPrefix(name, "standby.") ||
-			strings.HasPrefix(name, "controller.") ||
+			strings.HasPrefix(name, "controller.") || strings.HasPrefix(name, "tes.") ||
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
 				"owner.move-after", "lease.reserved",

@@ -243,6 +243,11 @@ func interfaceSettings() []setting[Agent] {
 	return []setting[Agent]{
 		key("api.listen", "loopback TCP address of the agent's interface; empty = none",
 			func(a *Agent) *string { return &a.API.Listen }, asText[string]()).documented(),
+		key("tes.images", "images of workflow engines' tasks whose programs the sites have, such as "+
+			`"python:3*"; * = any text; empty = no tasks`,
+			func(a *Agent) *[]string { return &a.TES.Images }, asList[string]()),
+		key("tes.files", "directories whose files workflow engines' tasks may read and write",
+			func(a *Agent) *[]string { return &a.TES.Files }, asList[string]()),
 		key("log.level", "how much the agent logs",
 			func(a *Agent) *string { return &a.Log.Level },
 			asWord("debug", "info", "warn", "error")).documented().live(),

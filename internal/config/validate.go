@@ -65,6 +65,9 @@ func (c Agent) Validate() error {
 		named("ceilings", c.Ceilings.Resources().Validate()),
 		c.validatePeers(), c.API.validate(), c.Planning.validate(),
 	}
+	for i, dir := range c.TES.Files {
+		errs = append(errs, absolute(fmt.Sprintf("tes.files[%d]", i), dir))
+	}
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, control) {
 		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))

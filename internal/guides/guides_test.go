@@ -101,9 +101,10 @@ func loosenAll(lines []string) string {
 	return strings.Join(loose, "\n")
 }
 
-// runs says whether a command is run: our own programs, and cat of what they wrote.
+// runs says whether a command is run: our own programs, cat of what they wrote, and curl, which
+// asks an agent over HTTP.
 func runs(c command) bool {
-	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat"}, c.program())
+	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat", "curl"}, c.program())
 }
 
 // runLine runs a command as in a terminal, where both outputs are one, and remembers
@@ -116,7 +117,7 @@ func runLine(text string) string {
 		strings.HasPrefix(text, "siteagent domain invite") {
 		line += keep("TOKEN", `mrs(link)?1\.[A-Za-z0-9_-]+`)
 	}
-	if strings.HasPrefix(text, "submit ") {
+	if strings.HasPrefix(text, "submit ") || strings.HasPrefix(text, "curl ") {
 		line += keep("ID", `\b[a-z2-7]{16}\b`)
 	}
 	return line

@@ -202,6 +202,11 @@ type Job struct {
 	MaxFailures uint32 `json:",omitempty"`
 	// Redundancy says how often each task runs, and what has to agree.
 	Redundancy Redundancy `json:",omitzero"`
+
+	// Takes are outputs of jobs in After that become inputs of this one, at most as many as inputs.
+	Takes []Take `json:",omitempty"`
+	// Held: it is not placed before its submitter releases it.
+	Held bool `json:",omitempty"`
 }
 
 // Limits on what a job may hold; bulk goes through the data room.

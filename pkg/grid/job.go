@@ -204,7 +204,7 @@ type Job struct {
 	Redundancy Redundancy `json:",omitzero"`
 
 	// Takes are outputs of jobs in After that become inputs of this one, at most as many as inputs.
-	Takes []Take `json:",omitempty"`
+	Takes []Take `json:",omitzero"`
 	// Held: it is not placed before its submitter releases it.
 	Held bool `json:",omitempty"`
 }

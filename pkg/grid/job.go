@@ -212,7 +212,8 @@ type Job struct {
 // Limits on what a job may hold; bulk goes through the data room.
 const (
 	MaxTasks    = 100_000   // tasks of one job
-	maxArgs     = 1_024     // arguments, variables, inputs or outputs of a task
+	maxArgs     = 1_024     // arguments, variables or outputs of a task
+	MaxInputs   = maxArgs   // of a task
 	MaxSpecText = 128 << 10 // bytes of all texts of a Spec
 	MinTTL      = 10 * time.Millisecond
 	MaxTTL      = 5 * time.Minute

@@ -24,7 +24,11 @@ type handed struct {
 }
 
 // submitFlow submits all jobs of a flow, and follows them as asked.
-func (a *app) submitFlow(ctx context.Context, flow *jobfile.Flow, f following) error {
+func (a *app) submitFlow(ctx context.Context, source jobText, f following) error {
+	flow, err := jobfile.LoadFlow(source.data, source.folder, a.readingOf(source))
+	if err != nil {
+		return err
+	}
 	if err := a.checkDomain(ctx); err != nil {
 		return err
 	}

@@ -48,11 +48,7 @@ that it goes on without this command.`,
 				if follow.noWait || hold {
 					return usage("--no-wait, --hold: they are about one job; write hold: true into the flow")
 				}
-				flow, err := jobfile.LoadFlow(source.data, source.folder, a.readingOf(source))
-				if err != nil {
-					return err
-				}
-				return a.submitFlow(cmd.Context(), flow, follow)
+				return a.submitFlow(cmd.Context(), source, follow)
 			}
 			plan, err := jobfile.Load(source.data, source.folder, a.readingOf(source))
 			if err != nil {

@@ -108,18 +108,9 @@ func listFilter(name, state string) (func(view.JobView) bool, error) {
 	if _, err := path.Match(name, ""); err != nil {
 		return nil, usage("--name: %q is no pattern; write it like 'words/*'", name)
 	}
-	var states []string
-	if state != "" {
-		states = strings.Split(state, ",")
-	}
-	known := []string{stateEnded}
-	for _, phase := range view.Phases() {
-		known = append(known, string(phase))
-	}
-	for _, s := range states {
-		if !slices.Contains(known, s) {
-			return nil, usage("--state: want one of %s, have %q", strings.Join(known, ", "), s)
-		}
+	states, err := parseStates(state)
+	if err != nil {
+		return nil, err
 	}
 	return func(v view.JobView) bool {
 		alike, _ := path.Match(name, v.Name) // it is a pattern
@@ -128,6 +119,24 @@ func listFilter(name, state string) (func(view.JobView) bool, error) {
 			v.Phase.Ended() && slices.Contains(states, stateEnded)
 		return (name == "" || alike || name == v.Name) && (len(states) == 0 || in)
 	}, nil
+}
+
+// parseStates reads words with commas between them.
+func parseStates(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	known := []string{stateEnded}
+	for _, phase := range view.Phases() {
+		known = append(known, string(phase))
+	}
+	states := strings.Split(text, ",")
+	for _, s := range states {
+		if !slices.Contains(known, s) {
+			return nil, usage("--state: want one of %s, have %q", strings.Join(known, ", "), s)
+		}
+	}
+	return states, nil
 }
 
 // parseSince reads a duration back from now, a date of this machine's zone, or a moment.

@@ -109,9 +109,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func atLeast(n int, what string) cobra.PositionalArgs {
+func atLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) < n {
+		if len(args) == 0 {
 			return usage("want %s, have %d arguments", what, len(args))
 		}
 		return nil

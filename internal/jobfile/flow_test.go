@@ -62,7 +62,7 @@ func TestFlow(t *testing.T) {
 	jobs := map[string]grid.Job{}
 	for _, j := range flow.Jobs {
 		find := func(ref jobfile.Ref) (grid.JobID, error) { return idOf(ref.Text), nil }
-		if err := j.Plan.Complete(find); err != nil {
+		if err = j.Plan.Complete(find); err != nil {
 			t.Fatal(err)
 		}
 		if jobs[j.Name], err = j.Plan.Job(fakeStore(j.Plan.Sources)); err != nil {
@@ -98,9 +98,10 @@ func TestTakesComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) {
+		err = plan.Complete(func(ref jobfile.Ref) (grid.JobID, error) {
 			return grid.JobID(ref.Text), nil
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		job, err := plan.Job(nil)

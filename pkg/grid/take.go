@@ -63,7 +63,7 @@ func (j Job) Taken(t Take, exits []*Exit) ([]Input, error) {
 				item = j.Items[i]
 			}
 			path := j.Spec.Expand(t.Job, uint32(i), item).Outputs[at].Path
-			left, found := exits[i].left(path)
+			left, found := leftAt(exits[i], path)
 			if !found {
 				return nil, invalidf("task %d of job %s has not left %s", i, t.Job, path)
 			}
@@ -89,8 +89,8 @@ func (j Job) leaves() string {
 	return "it leaves " + strings.Join(paths, ", ")
 }
 
-// left finds an output of an attempt.
-func (e *Exit) left(path string) (Produced, bool) {
+// leftAt finds an output of an attempt that has ended; e may be nil.
+func leftAt(e *Exit, path string) (Produced, bool) {
 	if e == nil {
 		return Produced{}, false
 	}

@@ -89,7 +89,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
-		a.mapCommand(), a.describeCommand(),
+		a.mapCommand(), a.sbatchCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
@@ -122,7 +122,8 @@ func atLeastOne(what string) cobra.PositionalArgs {
 func (a *app) configure(flags *pflag.FlagSet) error {
 	set := map[string]string{}
 	for _, key := range config.SubmitKeys(a.env) {
-		if flag := flags.Lookup(key.Flag); flag != nil && flag.Changed && key.Name != "runtime" {
+		if flag := flags.Lookup(key.Flag); flag != nil && flag.Changed && key.Name != "runtime" &&
+			flag.Annotations[ofSbatch] == nil {
 			set[key.Flag] = flag.Value.String()
 		}
 	}

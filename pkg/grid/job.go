@@ -148,7 +148,7 @@ type EnvVar struct {
 
 // Spec says what to run: one task, or the template of every task of an array. In Args,
 // Env, Input.Path, Output.Path and Output.To the words {{index}} and {{item}} stand for
-// the task's own.
+// the task's own, and {{job}} for the job's ID.
 type Spec struct {
 	Name   string   // for people; at most 128 bytes
 	Kind   WorkKind // what Module and Args mean

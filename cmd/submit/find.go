@@ -51,8 +51,8 @@ func (a *app) findName(ctx context.Context, name string) (grid.JobID, error) {
 	case len(open) == 1:
 		return open[0], nil
 	default:
-		return "", usage("%d jobs are called %q; name one by its id, the newest is %s", len(all), name,
-			all[0])
+		return "", usage("%d jobs are called %q; name one by its id, the newest is %s",
+			len(all), name, all[0])
 	}
 }
 

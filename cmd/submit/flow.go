@@ -79,8 +79,8 @@ func (a *app) handFlow(ctx context.Context, flow *jobfile.Flow) (*handed, error)
 	}
 	for i, id := range first {
 		if err := a.client.Release(ctx, id); err != nil {
-			return nil, fmt.Errorf("start the flow: %w; `submit release %s` starts the rest of it", err,
-				listed(first[i:]))
+			return nil, fmt.Errorf("start the flow: %w; `submit release %s` starts the rest of it",
+				err, listed(first[i:]))
 		}
 	}
 	return h, nil
@@ -157,7 +157,8 @@ func (a *app) finishFlow(ctx context.Context, h *handed, f following) error {
 		open := false
 		for i, v := range views {
 			if v.Phase == view.PhaseDone && !fetched[i] {
-				fetched[i], shown.screen.lines = true, 0 // what is said now stands below the picture
+				// What is said now stands below the picture.
+				fetched[i], shown.screen.lines = true, 0
 				if err := a.fetch(ctx, v.ID, f.folder); err != nil {
 					wrong = append(wrong, err)
 				}
@@ -169,7 +170,7 @@ func (a *app) finishFlow(ctx context.Context, h *handed, f following) error {
 	if err != nil {
 		return a.interruptedFlow(ctx, h, f, err)
 	}
-	if structured := a.config.Output; !a.parsable && (structured == "json" || structured == "yaml") {
+	if as := a.config.Output; !a.parsable && (as == "json" || as == "yaml") {
 		if err := a.show(jobsResult(last, last)); err != nil {
 			return err
 		}
@@ -209,8 +210,8 @@ func (a *app) interruptedFlow(ctx context.Context, h *handed, f following, err e
 	case ctx.Err() == nil:
 		return &codeError{
 			code: exitOurs,
-			cause: fmt.Errorf("follow the flow: %w; it goes on, `submit wait %s` follows it again", err,
-				h.list()),
+			cause: fmt.Errorf("follow the flow: %w; it goes on, `submit wait %s` follows it again",
+				err, h.list()),
 		}
 	case !f.cancelOnInterrupt:
 		a.say("\ndetached; the flow goes on. `submit wait %s` follows it again, `submit get ID` "+

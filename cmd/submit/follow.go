@@ -45,7 +45,8 @@ func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
 		defer close(done)
 		// Its errors are found by the polls too.
 		_ = a.client.Events(ctx, view.FromNow, patience, func(e view.Event) error {
-			if slices.Contains(ids, e.Job) || e.Kind == "gap" || e.Kind == "now" { // something may have happened before
+			// At a gap, and at the beginning, something may have happened before.
+			if slices.Contains(ids, e.Job) || e.Kind == "gap" || e.Kind == "now" {
 				select {
 				case changed <- struct{}{}:
 				default:

@@ -14,8 +14,9 @@ func (a *app) jobCommand() *cobra.Command {
 	var follow following
 	hold := false
 	cmd := &cobra.Command{
-		Use: "job FILE", Short: "Submit a job file, or a flow of several jobs (YAML or JSON; - reads " +
-			"standard input)",
+		Use: "job FILE",
+		Short: "Submit a job file, or a flow of several jobs (YAML or JSON; - reads standard " +
+			"input)",
 		Long: `Submit a job file. Its inputs are uploaded to the local agent first; the job's
 id is printed. With --wait the command ends with the job and writes its outputs
 beside the job file.
@@ -35,7 +36,8 @@ others it runs, and which of their outputs it needs:
 
 All of it is checked before anything starts. The agent hands the outputs on, so
 that it goes on without this command.`,
-		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n  submit job flow.yaml --wait\n" +
+		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n" +
+			"  submit job flow.yaml --wait\n" +
 			"  submit describe mfrg -o json | submit job - --parsable",
 		Args: exactly(1, "one job file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +48,8 @@ that it goes on without this command.`,
 			follow.folder = source.folder
 			if jobfile.IsFlow(source.data) {
 				if follow.noWait || hold {
-					return usage("--no-wait, --hold: they are about one job; write hold: true into the flow")
+					return usage("--no-wait, --hold: they are about one job; " +
+						"write hold: true into the flow")
 				}
 				return a.submitFlow(cmd.Context(), source, follow)
 			}

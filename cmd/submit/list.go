@@ -27,7 +27,8 @@ for a while (history.keep and history.size of the agent), and are forgotten earl
 forget. At the site that holds the domain's links, jobs that run here for a linked domain are listed
 too, marked "for domain NAME".`,
 		Args: exactly(0, "no argument"),
-		Example: "  submit list\n  submit list --since 7d\n  submit list --since 2026-03-01 --limit 0\n" +
+		Example: "  submit list\n  submit list --since 7d\n" +
+			"  submit list --since 2026-03-01 --limit 0\n" +
 			"  submit list --state failed,refused\n  submit list --name 'words/*'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := parseSince(since, time.Now())

@@ -43,8 +43,8 @@ func (a *app) release(ctx context.Context, text string) error {
 		a.say("reservation %s released", id)
 		return nil
 	case !detail.Status.Held:
-		return usage("%s is a job that is not held, and no reservation; submit reservations lists those",
-			id)
+		return usage("%s is a job that is not held, and no reservation; "+
+			"submit reservations lists those", id)
 	}
 	if err := a.client.Release(ctx, id); err != nil {
 		return err

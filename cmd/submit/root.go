@@ -93,8 +93,8 @@ func (a *app) rootCommand() *cobra.Command {
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
-		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(), a.eventsCommand(),
-		a.recoverCommand(), a.versionCommand(),
+		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(),
+		a.eventsCommand(), a.recoverCommand(), a.versionCommand(),
 	)
 	return root
 }

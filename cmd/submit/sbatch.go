@@ -22,8 +22,8 @@ import (
 // ofSbatch marks flags that mean what they mean to sbatch, such as -o.
 const ofSbatch = "sbatch"
 
-const sbatchLong = `Submit a batch script as sbatch of Slurm does. Its #SBATCH lines count, and options
-here come before them. The script runs by the interpreter of its first line, where
+const sbatchLong = `Submit a batch script as sbatch of Slurm does. Its #SBATCH lines count,
+and options here come before them. The script runs by the interpreter of its first line, where
 owners allow commands, and finds the variables that Slurm sets.
 
 A site shares no disk with you: --send sends files along, --return brings back what
@@ -78,9 +78,11 @@ func (a *app) sbatchCommand() *cobra.Command {
 	}
 	flags.StringVar(&f.wrap, "wrap", "", "command line that is the script")
 	flags.StringVar(&f.collect, "collect", "", "wait for this job and write what it prints")
-	flags.BoolVar(&f.ignore, "ignore-unknown", false, "pass over options of the script that are unknown")
+	flags.BoolVar(&f.ignore, "ignore-unknown", false,
+		"pass over options of the script that are unknown")
 	flags.StringArrayVar(&f.inputs, "send", nil, "file or directory that is sent along")
-	flags.StringArrayVar(&f.returns, "return", nil, "file that the script makes and that comes back")
+	flags.StringArrayVar(&f.returns, "return", nil,
+		"file that the script makes and that comes back")
 	return cmd
 }
 
@@ -127,7 +129,7 @@ func (a *app) handBatch(ctx context.Context, batch sbatch.Batch) error {
 		return fmt.Errorf("write the job file: %w", err)
 	}
 	folder := cmp.Or(batch.Given["chdir"].Value, ".")
-	plan, err := jobfile.Load(data, folder, jobfile.Options{Now: a.now(), Runtime: a.config.Runtime})
+	plan, err := jobfile.Load(data, folder, a.readingOf(jobText{}))
 	if err != nil {
 		return withoutLines(err)
 	}
@@ -160,7 +162,8 @@ func (a *app) readBatch(f *batchFlags, args []string) (text, file string, err er
 		}
 		file, text = filepath.Join(dir, "script"), "#!/bin/sh\n"+f.wrap+"\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return "", "", errors.Join(fmt.Errorf("keep the script of --wrap: %w", err), os.RemoveAll(dir))
+			err = fmt.Errorf("keep the script of --wrap: %w", err)
+			return "", "", errors.Join(err, os.RemoveAll(dir))
 		}
 		return text, file, nil
 	case len(args) == 0:
@@ -234,7 +237,8 @@ func (a *app) collectBatch(ctx context.Context, id grid.JobID, folder string) er
 		}
 	}
 	if c.names.Output == "" {
-		return usage("job %s was not submitted by submit sbatch; submit logs shows what it printed", id)
+		return usage("job %s was not submitted by submit sbatch; "+
+			"submit logs shows what it printed", id)
 	}
 	var last view.JobView
 	err = a.watch(ctx, id, func(v view.JobView) (bool, error) {
@@ -299,7 +303,8 @@ func (c *collector) write(ctx context.Context, id grid.JobID, t view.TaskView) e
 		if !filepath.IsAbs(one.file) {
 			one.file = filepath.Join(c.folder, one.file)
 		}
-		if err := c.writeStream(ctx, grid.TaskID{Job: id, Index: t.Index}, one.stream, one.file); err != nil {
+		task := grid.TaskID{Job: id, Index: t.Index}
+		if err := c.writeStream(ctx, task, one.stream, one.file); err != nil {
 			return err
 		}
 	}

@@ -94,8 +94,8 @@ func (r *flowReader) read(root *yaml.Node) {
 		return true
 	}, []string{"name", "defaults", "jobs"})
 	if defaults != nil && defaults.Kind != yaml.MappingNode {
-		r.fail(defaults.Line, "defaults", "write it as key: value", "want keys of a job file, have %s",
-			describe(defaults))
+		r.fail(defaults.Line, "defaults", "write it as key: value",
+			"want keys of a job file, have %s", describe(defaults))
 		defaults = nil
 	}
 	if list == nil {
@@ -107,8 +107,8 @@ func (r *flowReader) read(root *yaml.Node) {
 		return true
 	}, nil)
 	if n := len(r.flow.Jobs); n == 0 && len(r.errs) == 0 || n > MaxFlowJobs {
-		r.fail(list.Line, "jobs", "write name: {wasm: FILE, ...} for each", "want 1 to %d jobs, have %d",
-			MaxFlowJobs, n)
+		r.fail(list.Line, "jobs", "write name: {wasm: FILE, ...} for each",
+			"want 1 to %d jobs, have %d", MaxFlowJobs, n)
 	}
 }
 
@@ -166,7 +166,8 @@ func withDefaults(job, defaults *yaml.Node) *yaml.Node {
 	all.Content = slices.Clone(job.Content)
 	for i := 0; i+1 < len(defaults.Content); i += 2 {
 		key, value := defaults.Content[i], defaults.Content[i+1]
-		at := slices.IndexFunc(all.Content, func(n *yaml.Node) bool { return n == valueOf(job, key.Value) })
+		own := valueOf(job, key.Value)
+		at := slices.IndexFunc(all.Content, func(n *yaml.Node) bool { return n == own })
 		switch {
 		case at < 0:
 			all.Content = append(all.Content, key, value)

@@ -45,10 +45,12 @@ func idOf(name string) grid.JobID { return grid.JobID(strings.Repeat(name[:1], 1
 
 func TestFlow(t *testing.T) {
 	t.Parallel()
-	if !jobfile.IsFlow([]byte(wholeFlow)) || jobfile.IsFlow([]byte(full)) || jobfile.IsFlow([]byte("- a")) {
+	if !jobfile.IsFlow([]byte(wholeFlow)) || jobfile.IsFlow([]byte(full)) ||
+		jobfile.IsFlow([]byte("- a")) {
 		t.Error("a flow is not told from a job")
 	}
-	flow, err := jobfile.LoadFlow([]byte(wholeFlow), folder(t, map[string]string{"text": "x"}), options())
+	dir := folder(t, map[string]string{"text": "x"})
+	flow, err := jobfile.LoadFlow([]byte(wholeFlow), dir, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,9 @@ func TestFlow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []grid.Take{{Path: "/in/words", Job: idOf("split"), Output: "/out/{{index}}", Each: true}}
+	want := []grid.Take{
+		{Path: "/in/words", Job: idOf("split"), Output: "/out/{{index}}", Each: true},
+	}
 	if diff := cmp.Diff(want, jobs["count"].Takes); diff != "" {
 		t.Errorf("count takes (-want +got):\n%s", diff)
 	}
@@ -82,7 +86,8 @@ func TestFlow(t *testing.T) {
 		}
 	}
 	need := jobs["sum"].Spec.Need
-	if need.MemoryBytes != 64<<20 || need.MilliCPUs != 500 || !jobs["tell"].Held || jobs["sum"].Held {
+	if need.MemoryBytes != 64<<20 || need.MilliCPUs != 500 || !jobs["tell"].Held ||
+		jobs["sum"].Held {
 		t.Errorf("sum needs %+v; tell held %v, sum %v", need, jobs["tell"].Held, jobs["sum"].Held)
 	}
 }
@@ -115,7 +120,8 @@ func TestTakesComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(job, read(string(written))); diff != "" || !job.Held || len(job.Takes) != 1 {
+	diff := cmp.Diff(job, read(string(written)))
+	if diff != "" || !job.Held || len(job.Takes) != 1 {
 		t.Errorf("it comes back as another one (-want +got):\n%s", diff)
 	}
 }
@@ -123,32 +129,43 @@ func TestTakesComeBack(t *testing.T) {
 func TestFlowMistakes(t *testing.T) {
 	t.Parallel()
 	const a = "jobs:\n  a: {command: [x], outputs: [{path: /out/a, to: a}], count: 1}\n"
-	for want, text := range map[string]string{
-		`job.yaml:3: jobs.b.after[0]: no job of this flow is called "aa"; did you mean a?`: a +
-			"  b: {command: [x], after: [aa]}",
-		`job.yaml:3: jobs.b.inputs[0].from.output: job a has no output /out/b; name it as that job ` +
-			`does: /out/a`: a + "  b: {command: [x], inputs: [{path: /i, from: {job: a, output: /out/b}}]}",
-		`job.yaml:3: jobs.b.inputs[0].from.each: job a has 1 tasks and this one 2; give both`: a +
-			"  b: {command: [x], count: 2, inputs: [{path: /i, from: {job: a, output: /out/a, each: true}}]}",
-		`job.yaml:3: jobs.b.inputs[0].from.each: this job has one task`: a +
-			"  b: {command: [x], inputs: [{path: /i, from: {job: a, output: /out/a, each: true}}]}",
-		`job.yaml:4: jobs.c.inputs[0].from.output: job b has no outputs; add outputs to that job`: a +
-			"  b: {command: [x]}\n  c: {command: [x], inputs: [{path: /i, from: {job: b, output: /o}}]}",
-		`job.yaml:2: jobs.a: needs itself: a -> c -> b -> a`: "jobs:\n" +
-			"  a: {command: [x], after: [c]}\n  b: {command: [x], after: [a]}\n  c: {command: [x], after: [b]}",
-		`job.yaml:3: jobs.b.outputs[0].to: job a writes a, too; choose another one`: a +
-			"  b: {command: [x], outputs: [{path: /out/b, to: a}]}",
-		`job.yaml:1: jobs: want 1 to 256 jobs, have 0`:                     "jobs: {}",
-		`job.yaml:2: jobs.a b: want at most 64 letters`:                    "jobs:\n  a b: {command: [x]}",
-		`job.yaml:1: job: no such key; did you mean jobs?`:                 "job: 1\njobs: {a: {command: [x]}}",
-		`job.yaml:2: jobs.a.lmit: no such key; did you mean limit?`:        "jobs:\n  a: {lmit: 1h, command: [x]}",
-		`job.yaml:3: jobs.b.inputs[0].from: no such file or folder: gone`:  a + "  b: {command: [x], inputs: [{path: /i, from: gone}]}",
-		`job.yaml:3: jobs.b.reservation: the jobs of a flow cannot name a`: a + "  b: {command: [x], reservation: r}",
-		`job.yaml:1: jobs.a.runtime: want a number with a unit`:            "defaults: {runtime: x}\njobs: {a: {command: [x]}, b: {command: [x]}}",
-		`job.yaml:1: defaults: want keys of a job file, have "x"`:          "defaults: x\njobs: {a: {command: [x]}}",
-		`job.yaml:4: jobs.b.inputs[0].from.job: job a has 2000 tasks, and a`: "jobs:\n  a: {command: [x], count: 2000, outputs: [{path: /o, to: \"{{index}}\"}]}\n\n" +
-			"  b: {command: [x], inputs: [{path: /i, from: {job: a, output: /o}}]}",
+	second := func(keys string) string { return a + "  b: {command: [x], " + keys + "}" }
+	takes := func(from string) string {
+		return second("inputs: [{path: /i, from: {" + from + "}}]")
+	}
+	for text, want := range map[string]string{
+		second("after: [aa]"): "3: jobs.b.after[0]: no job of this flow is called \"aa\"; " +
+			"did you mean a?",
+		takes("job: a, output: /out/b"): "3: jobs.b.inputs[0].from.output: job a has no " +
+			"output /out/b; name it as that job does: /out/a",
+		second("count: 2, inputs: [{path: /i, from: {job: a, output: /out/a, each: true}}]"): "" +
+			"3: jobs.b.inputs[0].from.each: job a has 1 tasks and this one 2; give both",
+		takes("job: a, output: /out/a, each: true"): "3: jobs.b.inputs[0].from.each: this job " +
+			"has one task",
+		"jobs:\n  b: {command: [x]}\n" +
+			"  c: {command: [x], inputs: [{path: /i, from: {job: b, output: /o}}]}": "" +
+			"3: jobs.c.inputs[0].from.output: job b has no outputs; add outputs to that job",
+		"jobs:\n  a: {command: [x], after: [c]}\n  b: {command: [x], after: [a]}\n" +
+			"  c: {command: [x], after: [b]}": "2: jobs.a: needs itself: a -> c -> b -> a",
+		second("outputs: [{path: /out/b, to: a}]"): "3: jobs.b.outputs[0].to: job a writes a, " +
+			"too; choose another one",
+		"jobs: {}":                     "1: jobs: want 1 to 256 jobs, have 0",
+		"name: a":                      "1: jobs: missing; write jobs: {name:",
+		"jobs:\n  a b: {command: [x]}": "2: jobs.a b: want at most 64 letters",
+		"job: 1\njobs: {a: {command: [x]}}": "1: job: no such key; " +
+			"did you mean jobs?",
+		second("lmit: 1h"): "3: jobs.b.lmit: no such key; did you mean limit?",
+		second("inputs: [{path: /i, from: gone}]"): "3: jobs.b.inputs[0].from: no such " +
+			"file or folder: gone",
+		second("reservation: r"): "3: jobs.b.reservation: the jobs of a flow cannot name",
+		"defaults: {runtime: x}\njobs: {a: {command: [x]}, b: {command: [x]}}": "" +
+			"1: jobs.a.runtime: want a number with a unit",
+		"defaults: x\njobs: {a: {command: [x]}}": "1: defaults: want keys of a job file",
+		"jobs:\n  a: {command: [x], count: 2000, outputs: [{path: /o, to: \"{{index}}\"}]}\n" +
+			"  b: {command: [x], inputs: [{path: /i, from: {job: a, output: /o}}]}": "" +
+			"3: jobs.b.inputs[0].from.job: job a has 2000 tasks, and a task has at most 1024",
 	} {
+		want = "job.yaml:" + want
 		_, err := jobfile.LoadFlow([]byte(text), t.TempDir(), options())
 		var all jobfile.Errors
 		if !errors.As(err, &all) || len(all) != 1 || !strings.HasPrefix(all[0].Error(), want) {
@@ -160,7 +177,8 @@ func TestFlowMistakes(t *testing.T) {
 // Whatever a flow says: it is refused, or its order is one.
 func FuzzLoadFlow(f *testing.F) {
 	f.Add([]byte(wholeFlow))
-	f.Add([]byte(`{"jobs": {"a": {"command": ["x"], "after": ["b"]}, "b": {"command": ["x"], "after": "a"}}}`))
+	f.Add([]byte(`{"jobs": {"a": {"command": ["x"], "after": ["b"]},
+		"b": {"command": ["x"], "after": "a"}}}`))
 	f.Add([]byte("defaults: {env: {A: 1}}\njobs: {a: {command: [x], env: {B: 2}}, a: null}"))
 	f.Add([]byte("name: a\ndefaults: {}"))
 	dir := f.TempDir()

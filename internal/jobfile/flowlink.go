@@ -144,7 +144,8 @@ func (f *Flow) Order() []int {
 	for len(order) < len(f.Jobs) {
 		before := len(order)
 		for i, j := range f.Jobs {
-			if !placed[j.Name] && !slices.ContainsFunc(j.Needs, func(n string) bool { return !placed[n] }) {
+			waits := slices.ContainsFunc(j.Needs, func(n string) bool { return !placed[n] })
+			if !placed[j.Name] && !waits {
 				order, placed[j.Name] = append(order, i), true
 			}
 		}

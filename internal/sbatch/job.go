@@ -41,8 +41,9 @@ const (
 
 	word = "{{item}}"
 
-	// run runs the script, with both streams in one if there is no file for errors, and moves what
-	// comes back: its words are 1 or 2 for the streams, the number of files, the files, the command.
+	// run runs the script, with both streams in one if there is no file for errors, and moves
+	// what comes back. Its words are 1 or 2 for the streams, the number of files, the files, and
+	// the command.
 	run = `streams=$1 count=$2
 shift 2
 files=
@@ -108,8 +109,8 @@ func (m *maker) readArray() error {
 			return err
 		}
 		if most > 0 {
-			m.notes = append(m.notes, fmt.Sprintf(
-				"--array: %%%d is passed over; as many tasks run as the sites have place for", most))
+			m.notes = append(m.notes, fmt.Sprintf("--array: %%%d is passed over; "+
+				"as many tasks run as the sites have place for", most))
 		}
 		m.array = list
 		var items []string
@@ -259,7 +260,9 @@ func (m *maker) readFiles() error {
 	inputs := []map[string]string{{"path": script, "from": m.File}}
 	for _, file := range m.Inputs {
 		clean := path.Clean(file)
-		inputs = append(inputs, map[string]string{"path": path.Join(home, clean), "from": "./" + clean})
+		inputs = append(inputs, map[string]string{
+			"path": path.Join(home, clean), "from": "./" + clean,
+		})
 	}
 	err := m.read("input", func(value string) error {
 		name, err := expand(value, map[byte]string{'a': word, 'x': m.names.Name})
@@ -284,9 +287,10 @@ func (m *maker) readFiles() error {
 		files = append(files, name)
 		outputs = append(outputs, map[string]string{"path": path.Join(returned, name), "to": name})
 	}
-	command := append([]string{"/bin/sh", "-c", run, "sbatch", streams, strconv.Itoa(len(files))}, files...)
-	command = append(command, m.Script.Interpreter...)
-	m.doc["command"] = append(append(command, script), m.Args...)
+	m.doc["command"] = slices.Concat(
+		[]string{"/bin/sh", "-c", run, "sbatch", streams, strconv.Itoa(len(files))}, files,
+		m.Script.Interpreter, []string{script}, m.Args,
+	)
 	m.doc["inputs"] = inputs
 	if len(outputs) > 0 {
 		m.doc["outputs"] = outputs

@@ -35,7 +35,8 @@ func expand(pattern string, values map[byte]string) (string, error) {
 		case pattern[i] == '%':
 			b.WriteByte('%')
 		case !known:
-			return "", fmt.Errorf("%%%c in %q is not known here; use %%j, %%A, %%a or %%x", pattern[i], pattern)
+			return "", fmt.Errorf("%%%c in %q is not known here; use %%j, %%A, %%a or %%x",
+				pattern[i], pattern)
 		default:
 			b.WriteString(value)
 		}

@@ -32,7 +32,10 @@ func Options() []Option {
 		{Long: "export", Help: "variables of this shell to send along: NAME,NAME=VALUE or NONE"},
 		{Long: "begin", Help: "earliest start, such as 14:00 or now+2hours"},
 		{Long: "deadline", Help: "latest end, such as 18:00"},
-		{Long: "hold", Short: "H", Help: "place it only when submit release lets it go", Bare: true},
+		{
+			Long: "hold", Short: "H", Help: "place it only when submit release lets it go",
+			Bare: true,
+		},
 		{Long: "wait", Short: "W", Help: "wait for the end, and write what it prints", Bare: true},
 		{Long: "parsable", Help: "print the ID alone", Bare: true},
 	}
@@ -40,12 +43,13 @@ func Options() []Option {
 
 // find is the option of a word such as --mem or -t; the rest of a word such as -t5 is its value.
 func find(word string) (o Option, rest string, known bool) {
-	name, value, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+	long, isLong := strings.CutPrefix(word, "--")
+	name, value, _ := strings.Cut(long, "=")
 	for _, o := range Options() {
 		switch {
-		case strings.HasPrefix(word, "--") && o.Long == name:
+		case isLong && o.Long == name:
 			return o, value, true
-		case !strings.HasPrefix(word, "--") && o.Short != "" && strings.HasPrefix(word, "-"+o.Short):
+		case !isLong && o.Short != "" && strings.HasPrefix(word, "-"+o.Short):
 			return o, word[2:], true
 		}
 	}
@@ -90,7 +94,8 @@ type Script struct {
 // for a text that is no batch script.
 func Read(text string) (*Script, []*Problem, error) {
 	if len(text) > MaxScript {
-		return nil, nil, fmt.Errorf("the script is larger than %d MiB; put data into files", MaxScript>>20)
+		return nil, nil, fmt.Errorf("the script is larger than %d MiB; put data into files",
+			MaxScript>>20)
 	}
 	lines := strings.Split(text, "\n")
 	first, isScript := strings.CutPrefix(lines[0], "#!")
@@ -119,7 +124,8 @@ func (s *Script) line(number int, text string) (problems []*Problem) {
 	words, err := split(text)
 	if err != nil {
 		return []*Problem{{
-			Given: Given{Line: number, Name: "SBATCH"}, Text: err.Error(), Remedy: "close the quote",
+			Given: Given{Line: number, Name: "SBATCH"}, Text: err.Error(),
+			Remedy: "close the quote",
 		}}
 	}
 	for len(words) > 0 {
@@ -139,7 +145,9 @@ func (s *Script) line(number int, text string) (problems []*Problem) {
 			continue
 		case o.Bare || value != "" || strings.Contains(word, "="):
 		case len(words) == 0:
-			problems = append(problems, &Problem{Given: given, Text: "has no value", Remedy: "add one"})
+			problems = append(problems, &Problem{
+				Given: given, Text: "has no value", Remedy: "add one",
+			})
 			continue
 		default:
 			given.Value, words = words[0], words[1:]

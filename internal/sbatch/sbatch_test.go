@@ -35,14 +35,22 @@ func made(lines string, line ...sbatch.Given) (*sbatch.Made, error) {
 func TestOptionsOfAScript(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]map[string]any{
-		"#SBATCH -J name -t 90":               {"name": "name", "limit": "5400s", "runtime": "5400s"},
-		"#SBATCH --time=1-12:30":              {"limit": "131400s"},
-		"#SBATCH --time 2:30":                 {"limit": "150s"},
-		"#SBATCH -t1:00:01":                   {"limit": "3601s"},
-		"#SBATCH --time 0":                    {"limit": nil, "runtime": nil},
-		"#SBATCH --mem=2G -c 3":               {"resources": map[string]any{"memory": "2147483648B", "cpus": "3"}},
-		"#SBATCH -c2 --mem-per-cpu 100":       {"resources": map[string]any{"memory": "209715200B", "cpus": "2"}},
-		"#SBATCH --array=1,5-7,20-40:10%2":    {"items": []string{"1", "5", "6", "7", "20", "30", "40"}},
+		"#SBATCH -J name -t 90": {
+			"name": "name", "limit": "5400s", "runtime": "5400s",
+		},
+		"#SBATCH --time=1-12:30": {"limit": "131400s"},
+		"#SBATCH --time 2:30":    {"limit": "150s"},
+		"#SBATCH -t1:00:01":      {"limit": "3601s"},
+		"#SBATCH --time 0":       {"limit": nil, "runtime": nil},
+		"#SBATCH --mem=2G -c 3": {
+			"resources": map[string]any{"memory": "2147483648B", "cpus": "3"},
+		},
+		"#SBATCH -c2 --mem-per-cpu 100": {
+			"resources": map[string]any{"memory": "209715200B", "cpus": "2"},
+		},
+		"#SBATCH --array=1,5-7,20-40:10%2": {
+			"items": []string{"1", "5", "6", "7", "20", "30", "40"},
+		},
 		"#SBATCH -d afterok:aa:bb,afterok:cc": {"after": []string{"aa", "bb", "cc"}},
 		"#SBATCH --begin=now+2hours":          {"start": map[string]string{"notBefore": "+2h"}},
 		"#SBATCH --begin=now+60":              {"start": map[string]string{"notBefore": "+60s"}},
@@ -166,7 +174,8 @@ func TestVariables(t *testing.T) {
 
 // Whatever a script says: what is made of it is a job file, or its mistakes are named.
 func FuzzScript(f *testing.F) {
-	f.Add("#!/bin/sh\n#SBATCH -J a -t 1-2:3 --mem=4G -c2\n#SBATCH -a 0-9%2,4 -d afterok:aaaaaaaaaaaaaaaa\n")
+	f.Add("#!/bin/sh\n#SBATCH -J a -t 1-2:3 --mem=4G -c2\n" +
+		"#SBATCH -a 0-9%2,4 -d afterok:aaaaaaaaaaaaaaaa\n")
 	f.Add("#!/usr/bin/env -S python3\r\n#SBATCH --begin=now+1day -e 'e %x' -o \"%A\" -i in.%a\r\n")
 	f.Add("#!x\n#SBATCH --export=A=1,B --gres=gpu:1 x -n 1 # -n 2")
 	now := time.Date(2026, 5, 1, 15, 0, 0, 0, time.UTC)
@@ -181,7 +190,8 @@ func FuzzScript(f *testing.F) {
 			}
 		}
 		m, err := sbatch.Batch{
-			Script: script, File: "/tmp/job.sh", Name: "job", Given: sbatch.Merge(script.Given, nil),
+			Script: script, File: "/tmp/job.sh", Name: "job",
+			Given:    sbatch.Merge(script.Given, nil),
 			Variable: func(string) (string, bool) { return "x", true },
 		}.Job()
 		if err != nil {

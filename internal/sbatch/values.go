@@ -93,7 +93,8 @@ func indexes(text string) (list []uint64, atATime uint64, err error) {
 		if stepped {
 			step, err = strconv.ParseUint(stepText, 10, 32)
 		}
-		if errors.Join(errFirst, errLast, err) != nil || step < 1 || last < first || stepped && !isRange {
+		err = errors.Join(errFirst, errLast, err)
+		if err != nil || step < 1 || last < first || stepped && !isRange {
 			return nil, 0, bad
 		}
 		if last > maxArrayIndex || (last-first)/step >= grid.MaxTasks {
@@ -116,8 +117,8 @@ func dependency(text string) ([]string, error) {
 	for one := range strings.SplitSeq(text, ",") {
 		words := strings.Split(one, ":")
 		if words[0] != "afterok" || len(words) < 2 {
-			return nil, fmt.Errorf("want afterok:ID, have %q; a mesh starts a job after others only if "+
-				"they end well", one)
+			return nil, fmt.Errorf("want afterok:ID, have %q; a mesh starts a job after others "+
+				"only if they end well", one)
 		}
 		ids = append(ids, words[1:]...)
 	}

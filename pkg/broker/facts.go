@@ -105,7 +105,8 @@ func (r *run) persistRemoval(kind, key string) {
 
 func (r *run) saveJob(j *job) {
 	f := jobFact{
-		Job: j.asked, NoWait: j.noWait, SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
+		Job: j.asked, NoWait: j.noWait,
+		SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
 		Key: j.key, Held: j.held, Taken: j.got,
 	}
 	if j.ordered.Foreign() {

@@ -8,8 +8,9 @@ import (
 
 // intake holds what a job takes of other jobs: outputs of theirs that become its inputs.
 type intake struct {
-	asked grid.Job       // as it was submitted
-	got   [][]grid.Input // of each of its Takes, the inputs that came of it; nil: it is not there yet
+	asked grid.Job // as it was submitted
+	// got holds, of each of its Takes, the inputs that it has become; nil: it is not there yet.
+	got [][]grid.Input
 }
 
 func newIntake(asked grid.Job) intake {

@@ -12,16 +12,16 @@ func (l *jobs) checkTakes(asked grid.Job) error {
 	for _, take := range asked.Takes {
 		first, known := l.all[take.Job]
 		if !known {
-			return fmt.Errorf("%w: takes: job %s is not kept here any more, and what it has left is "+
-				"not known; submit it again", grid.ErrInvalid, take.Job)
+			return fmt.Errorf("%w: takes: job %s is not kept here any more, and what it has left "+
+				"is not known; submit it again", grid.ErrInvalid, take.Job)
 		}
 		if _, err := first.spec.Taken(take, nil); err != nil {
 			return err
 		}
 		if take.Each && first.spec.Count != asked.Count {
-			return fmt.Errorf("%w: takes: job %s has %d tasks and this one %d; each can take that of "+
-				"one other only if there are as many", grid.ErrInvalid, take.Job, first.spec.Count,
-				asked.Count)
+			return fmt.Errorf("%w: takes: job %s has %d tasks and this one %d; each can take that "+
+				"of one other only if there are as many", grid.ErrInvalid, take.Job,
+				first.spec.Count, asked.Count)
 		}
 	}
 	return nil

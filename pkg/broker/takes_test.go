@@ -55,6 +55,10 @@ func (b *bench) placing(job grid.Job) grid.JobID {
 	return id
 }
 
+func left(path string, cid grid.CID) grid.Input {
+	return grid.Input{Path: path, CID: cid, Bytes: 5}
+}
+
 func TestAJobTakesWhatOthersLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		tasks   uint32
@@ -62,12 +66,12 @@ func TestAJobTakesWhatOthersLeave(t *testing.T) {
 		restart bool
 		want    []grid.Input // of task 1, or of the only one
 	}{
-		"of one task":        {1, false, false, []grid.Input{{Path: "/in/x", CID: "bleft0", Bytes: 5}}},
-		"of one, restarted":  {1, false, true, []grid.Input{{Path: "/in/x", CID: "bleft0", Bytes: 5}}},
-		"one by one":         {2, true, false, []grid.Input{{Path: "/in/x", CID: "bleft1", Bytes: 5}}},
-		"one by one, so too": {2, true, true, []grid.Input{{Path: "/in/x", CID: "bleft1", Bytes: 5}}},
+		"of one task":           {1, false, false, []grid.Input{left("/in/x", "bleft0")}},
+		"of one, restarted":     {1, false, true, []grid.Input{left("/in/x", "bleft0")}},
+		"one by one":            {2, true, false, []grid.Input{left("/in/x", "bleft1")}},
+		"one by one, restarted": {2, true, true, []grid.Input{left("/in/x", "bleft1")}},
 		"of all tasks": {2, false, false, []grid.Input{
-			{Path: "/in/x/0", CID: "bleft0", Bytes: 5}, {Path: "/in/x/1", CID: "bleft1", Bytes: 5},
+			left("/in/x/0", "bleft0"), left("/in/x/1", "bleft1"),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

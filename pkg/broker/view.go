@@ -198,7 +198,8 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 // state is a copy of what is known of a job by itself.
 func (j *job) state() JobState {
 	s := JobState{
-		ID: j.id, Job: j.spec, Held: j.held && j.open > 0, Submitted: j.submitted, Ended: j.ended, Round: j.stage != nil,
+		ID: j.id, Job: j.spec, Held: j.held && j.open > 0, Submitted: j.submitted, Ended: j.ended,
+		Round:   j.stage != nil,
 		Ordered: j.ordered,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
 	}

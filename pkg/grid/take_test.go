@@ -15,7 +15,9 @@ func exitsOf(j Job, id JobID) []*Exit {
 	for i := range exits {
 		e := &Exit{Cause: CauseExited}
 		for _, out := range j.Spec.Expand(id, uint32(i), Item{}).Outputs {
-			e.Outputs = append(e.Outputs, Produced{Path: out.Path, CID: "bleft", Bytes: 5, Dir: true})
+			e.Outputs = append(e.Outputs, Produced{
+				Path: out.Path, CID: "bleft", Bytes: 5, Dir: true,
+			})
 		}
 		exits[i] = e
 	}

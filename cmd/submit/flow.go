@@ -29,7 +29,7 @@ func (a *app) submitFlow(ctx context.Context, source jobText, f following) error
 	if err != nil {
 		return err
 	}
-	if err := a.checkDomain(ctx); err != nil {
+	if err = a.checkDomain(ctx); err != nil {
 		return err
 	}
 	h, err := a.handFlow(ctx, flow)

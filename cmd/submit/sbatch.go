@@ -99,7 +99,7 @@ func (a *app) submitBatch(cmd *cobra.Command, f *batchFlags, args []string) erro
 	if err != nil {
 		return usage("%w", err)
 	}
-	if err := a.passOver(problems, f.ignore); err != nil {
+	if err = a.passOver(problems, f.ignore); err != nil {
 		return err
 	}
 	batch := sbatch.Batch{
@@ -156,16 +156,7 @@ func (a *app) readBatch(f *batchFlags, args []string) (text, file string, err er
 	case f.wrap != "" && len(args) > 0:
 		return "", "", usage("--wrap: it is the script; leave out %s", args[0])
 	case f.wrap != "":
-		dir, err := os.MkdirTemp("", "mrs-sbatch")
-		if err != nil {
-			return "", "", fmt.Errorf("keep the script of --wrap: %w", err)
-		}
-		file, text = filepath.Join(dir, "script"), "#!/bin/sh\n"+f.wrap+"\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			err = fmt.Errorf("keep the script of --wrap: %w", err)
-			return "", "", errors.Join(err, os.RemoveAll(dir))
-		}
-		return text, file, nil
+		return keepWrap(f.wrap)
 	case len(args) == 0:
 		return "", "", usage("want a script, or a command with --wrap")
 	}
@@ -180,6 +171,20 @@ func (a *app) readBatch(f *batchFlags, args []string) (text, file string, err er
 	}
 	file, err = filepath.Abs(args[0])
 	return string(data), file, err
+}
+
+// keepWrap makes a script of a command line, in a directory of its own.
+func keepWrap(line string) (text, file string, err error) {
+	dir, err := os.MkdirTemp("", "mrs-sbatch")
+	if err != nil {
+		return "", "", fmt.Errorf("keep the script of --wrap: %w", err)
+	}
+	file, text = filepath.Join(dir, "script"), "#!/bin/sh\n"+line+"\n"
+	if err = os.WriteFile(file, []byte(text), 0o600); err != nil {
+		err = fmt.Errorf("keep the script of --wrap: %w", err)
+		return "", "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return text, file, nil
 }
 
 // passOver tells of options that are unknown. Unless these are to be passed over, they are errors.

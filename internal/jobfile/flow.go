@@ -24,7 +24,7 @@ type FlowJob struct {
 	Needs []string // names of jobs that must be done before, in the order of the file
 }
 
-// MaxFlowJobs is how many jobs a flow may have.
+// MaxFlowJobs bounds the jobs of a flow.
 const MaxFlowJobs = grid.MaxAfter
 
 const maxFlowName = 64
@@ -35,7 +35,7 @@ func IsFlow(data []byte) bool {
 	return broken == nil && valueOf(root, "jobs") != nil
 }
 
-// valueOf is what a key of a mapping has, or nil.
+// valueOf is the value of a key of a mapping, or nil.
 func valueOf(node *yaml.Node, key string) *yaml.Node {
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil

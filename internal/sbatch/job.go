@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Batch is what is asked for.
+// Batch asks for a job.
 type Batch struct {
 	Script  *Script
 	File    string           // where the script is

@@ -63,7 +63,7 @@ type Given struct {
 	Value string
 }
 
-// Problem is what is wrong with an option.
+// Problem is a mistake in an option.
 type Problem struct {
 	Given
 
@@ -164,38 +164,54 @@ func unknown(g Given) *Problem {
 	}
 }
 
-// split separates words as a shell does that knows quotes and comments only.
-func split(text string) (words []string, err error) {
-	var word strings.Builder
-	quote, begun := byte(0), false
+// splitter separates words as a shell does that knows quotes and comments only.
+type splitter struct {
+	words []string
+	word  strings.Builder
+	begun bool // a word, which may be empty so far
+	quote byte // in which it stands; 0: none
+}
+
+// take takes one byte and reports whether a comment begins with it.
+func (s *splitter) take(c byte) bool {
+	switch {
+	case s.quote != 0 && c == s.quote:
+		s.quote = 0
+	case s.quote != 0:
+		s.word.WriteByte(c)
+	case c == '"' || c == '\'':
+		s.quote, s.begun = c, true
+	case strings.IndexByte(" \t\r", c) >= 0:
+		s.end()
+	case c == '#' && !s.begun:
+		return true
+	default:
+		s.word.WriteByte(c)
+		s.begun = true
+	}
+	return false
+}
+
+func (s *splitter) end() {
+	if s.begun {
+		s.words = append(s.words, s.word.String())
+	}
+	s.word.Reset()
+	s.begun = false
+}
+
+func split(text string) ([]string, error) {
+	var s splitter
 	for i := range len(text) {
-		switch c := text[i]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '"' || c == '\'':
-			quote, begun = c, true
-		case c == ' ' || c == '\t' || c == '\r' || c == '#' && !begun:
-			if begun {
-				words = append(words, word.String())
-			}
-			if word.Reset(); c == '#' {
-				return words, nil
-			}
-			begun = false
-		default:
-			word.WriteByte(c)
-			begun = true
+		if s.take(text[i]) {
+			break
 		}
 	}
-	if quote != 0 {
-		return nil, fmt.Errorf("a quote %c is not closed", quote)
+	if s.quote != 0 {
+		return nil, fmt.Errorf("a quote %c is not closed", s.quote)
 	}
-	if begun {
-		words = append(words, word.String())
-	}
-	return words, nil
+	s.end()
+	return s.words, nil
 }
 
 // Merge gives the value that counts of each option: that of the command line, else the last one of

@@ -71,8 +71,8 @@ func mebibytes(text string) (int64, error) {
 // maxArrayIndex bounds the indexes of an array, as Slurm does.
 const maxArrayIndex = 4_000_000
 
-// indexes reads a list such as 0-9%2, 1,3,5 or 0-30:10. The second result is how many Slurm would
-// run at a time, 0 if that is not said.
+// indexes reads a list such as 0-9%2, 1,3,5 or 0-30:10. The second result counts those that
+// Slurm would run at a time; 0: that is not said.
 func indexes(text string) (list []uint64, atATime uint64, err error) {
 	bad := fmt.Errorf("want indexes such as 0-9, 1,3,5 or 0-30:10, have %q", text)
 	ranges, most, limited := strings.Cut(text, "%")
@@ -82,33 +82,37 @@ func indexes(text string) (list []uint64, atATime uint64, err error) {
 		}
 	}
 	for one := range strings.SplitSeq(ranges, ",") {
-		span, stepText, stepped := strings.Cut(one, ":")
-		from, to, isRange := strings.Cut(span, "-")
-		if !isRange {
-			to = from
-		}
-		first, errFirst := strconv.ParseUint(from, 10, 32)
-		last, errLast := strconv.ParseUint(to, 10, 32)
-		step := uint64(1)
-		if stepped {
-			step, err = strconv.ParseUint(stepText, 10, 32)
-		}
-		err = errors.Join(errFirst, errLast, err)
-		if err != nil || step < 1 || last < first || stepped && !isRange {
+		first, last, step, ok := span(one)
+		if !ok {
 			return nil, 0, bad
 		}
-		if last > maxArrayIndex || (last-first)/step >= grid.MaxTasks {
+		if last > maxArrayIndex || uint64(len(list))+(last-first)/step >= grid.MaxTasks {
 			return nil, 0, fmt.Errorf("want at most %d tasks with indexes up to %d", grid.MaxTasks,
 				maxArrayIndex)
 		}
 		for i := first; i <= last; i += step {
 			list = append(list, i)
 		}
-		if len(list) > grid.MaxTasks {
-			return nil, 0, fmt.Errorf("want at most %d tasks", grid.MaxTasks)
-		}
 	}
 	return list, atATime, nil
+}
+
+// span reads 3, 3-9 or 3-9:2.
+func span(text string) (first, last, step uint64, ok bool) {
+	ends, every, stepped := strings.Cut(text, ":")
+	from, to, isRange := strings.Cut(ends, "-")
+	if !isRange {
+		to = from
+	}
+	if !stepped {
+		every = "1"
+	}
+	first, errFirst := strconv.ParseUint(from, 10, 32)
+	last, errLast := strconv.ParseUint(to, 10, 32)
+	step, errStep := strconv.ParseUint(every, 10, 32)
+	ok = errors.Join(errFirst, errLast, errStep) == nil && step > 0 && last >= first &&
+		(isRange || !stepped)
+	return first, last, step, ok
 }
 
 // dependency reads afterok:ID:ID,afterok:ID.

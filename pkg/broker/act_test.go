@@ -178,7 +178,7 @@ func (r *rig) drawJob(s source) grid.Job {
 // leftPath is the output of drawn jobs.
 const leftPath = "/out/{{index}}"
 
-// leftBy is what a task of such a job leaves.
+// leftBy is the output of a task of such a job.
 func leftBy(index uint32) []grid.Produced {
 	return []grid.Produced{{Path: fmt.Sprintf("/out/%d", index), CID: "bleft", Bytes: 5}}
 }

@@ -11,14 +11,56 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// findJob completes a unique prefix of a job's ID.
+// findJob completes a unique prefix of a job's ID, or finds the job of a name.
 func (a *app) findJob(ctx context.Context, text string) (grid.JobID, error) {
-	if job, _, dotted := strings.Cut(text, "."); dotted {
-		return "", usage("%s is one task; name the whole job: %s", text, job)
-	}
 	if grid.JobID(text).Validate() == nil {
 		return grid.JobID(text), nil
 	}
+	id, err := a.findPrefix(ctx, text)
+	if !errors.Is(err, view.ErrNotFound) {
+		return id, err
+	}
+	named, wrong := a.findName(ctx, text)
+	if job, _, dotted := strings.Cut(text, "."); dotted && errors.Is(wrong, view.ErrNotFound) {
+		return "", usage("%s is one task; name the whole job: %s", text, job)
+	}
+	return named, wrong
+}
+
+// findName finds the job that has a name: of several the only one that has not ended.
+func (a *app) findName(ctx context.Context, name string) (grid.JobID, error) {
+	jobs, err := a.client.Jobs(ctx, view.JobQuery{Limit: mostNamed})
+	if err != nil {
+		return "", err
+	}
+	var all, open []grid.JobID
+	for _, job := range jobs {
+		if job.Name != name || name == "" {
+			continue
+		}
+		all = append(all, job.ID)
+		if !job.Phase.Ended() {
+			open = append(open, job.ID)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return "", fmt.Errorf("job %q: %w", name, view.ErrNotFound)
+	case len(all) == 1:
+		return all[0], nil
+	case len(open) == 1:
+		return open[0], nil
+	default:
+		return "", usage("%d jobs are called %q; name one by its id, the newest is %s",
+			len(all), name, all[0])
+	}
+}
+
+// mostNamed bounds the jobs, newest first, among which a name is looked for.
+const mostNamed = 1_000
+
+// findPrefix completes a unique prefix of a job's ID.
+func (a *app) findPrefix(ctx context.Context, text string) (grid.JobID, error) {
 	if !jobPrefix(text) {
 		return completeID("job", text, nil)
 	}
@@ -70,7 +112,7 @@ func (a *app) findSubject(ctx context.Context, text string) (grid.TaskID, bool, 
 
 // findTask completes JOB or JOB.INDEX; JOB alone is its task 0.
 func (a *app) findTask(ctx context.Context, text string) (grid.TaskID, error) {
-	prefix, index, dotted := strings.Cut(text, ".")
+	prefix, index, dotted := cutIndex(text)
 	id, err := a.findJob(ctx, prefix)
 	if err != nil {
 		return grid.TaskID{}, err
@@ -84,6 +126,15 @@ func (a *app) findTask(ctx context.Context, text string) (grid.TaskID, error) {
 		return task, &codeError{code: exitUsage, cause: err}
 	}
 	return task, nil
+}
+
+// cutIndex separates JOB.INDEX. A name may have dots of its own.
+func cutIndex(text string) (job, index string, dotted bool) {
+	at := strings.LastIndexByte(text, '.')
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+1:], true
 }
 
 // findNamed completes the ID of a job that a job file names.

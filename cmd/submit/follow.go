@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
@@ -28,6 +29,15 @@ const (
 func (a *app) watch(ctx context.Context, id grid.JobID,
 	seen func(view.JobView) (bool, error),
 ) error {
+	return a.watchAll(ctx, []grid.JobID{id}, func(views []view.JobView) (bool, error) {
+		return seen(views[0])
+	})
+}
+
+// watchAll does the same for several jobs, in their order.
+func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
+	seen func([]view.JobView) (bool, error),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1) // a change that is not looked at yet
 	done := make(chan struct{})
@@ -35,7 +45,8 @@ func (a *app) watch(ctx context.Context, id grid.JobID,
 		defer close(done)
 		// Its errors are found by the polls too.
 		_ = a.client.Events(ctx, view.FromNow, patience, func(e view.Event) error {
-			if e.Job == id || e.Kind == "gap" || e.Kind == "now" { // something may have happened before
+			// At a gap, and at the beginning, something may have happened before.
+			if slices.Contains(ids, e.Job) || e.Kind == "gap" || e.Kind == "now" {
 				select {
 				case changed <- struct{}{}:
 				default:
@@ -48,13 +59,13 @@ func (a *app) watch(ctx context.Context, id grid.JobID,
 		cancel()
 		<-done
 	}()
-	answered := time.Now()
+	answered, views := time.Now(), make([]view.JobView, len(ids))
 	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
-		detail, err := a.client.Job(ctx, id)
+		err := a.lookAtJobs(ctx, ids, views)
 		switch {
 		case err == nil:
 			answered = time.Now()
-			if enough, wrong := seen(detail.Status); wrong != nil || enough {
+			if enough, wrong := seen(views); wrong != nil || enough {
 				return wrong
 			}
 		case ctx.Err() != nil:
@@ -69,6 +80,21 @@ func (a *app) watch(ctx context.Context, id grid.JobID,
 			return err
 		}
 	}
+}
+
+// lookAtJobs asks for the jobs that had not ended when they were last looked at.
+func (a *app) lookAtJobs(ctx context.Context, ids []grid.JobID, last []view.JobView) error {
+	for i, id := range ids {
+		if last[i].Phase.Ended() {
+			continue
+		}
+		detail, err := a.client.Job(ctx, id)
+		if err != nil {
+			return err
+		}
+		last[i] = detail.Status
+	}
+	return nil
 }
 
 // pauseFor waits for a time, a change or the end of the context.

@@ -12,49 +12,104 @@ import (
 
 func (a *app) jobCommand() *cobra.Command {
 	var follow following
+	hold := false
 	cmd := &cobra.Command{
-		Use: "job FILE", Short: "Submit a job file (YAML or JSON; - reads standard input)",
+		Use: "job FILE",
+		Short: "Submit a job file, or a flow of several jobs (YAML or JSON; - reads standard " +
+			"input)",
 		Long: `Submit a job file. Its inputs are uploaded to the local agent first; the job's
 id is printed. With --wait the command ends with the job and writes its outputs
-beside the job file.`,
-		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n  submit describe mfrg -o json | " +
-			"submit job - --parsable",
+beside the job file.
+
+A file whose key jobs holds several named jobs is a flow. A job says after which
+others it runs, and which of their outputs it needs:
+
+  jobs:
+    split:
+      command: [split, -n, l/2, /in/text, /out/part.]
+      inputs:  [{path: /in/text, from: text.txt}]
+      outputs: [{path: /out, to: parts}]
+    count:
+      command: [sh, -c, cat /in/parts/* | wc -w > /out/n]
+      inputs:  [{path: /in/parts, from: {job: split, output: /out}}]
+      outputs: [{path: /out/n, to: words.txt}]
+
+All of it is checked before anything starts. The agent hands the outputs on, so
+that it goes on without this command.`,
+		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n" +
+			"  submit job flow.yaml --wait\n" +
+			"  submit describe mfrg -o json | submit job - --parsable",
 		Args: exactly(1, "one job file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, folder, err := a.loadFile(args[0])
+			source, err := a.readFile(args[0])
 			if err != nil {
 				return err
 			}
-			follow.folder = folder
+			follow.folder = source.folder
+			if jobfile.IsFlow(source.data) {
+				if follow.noWait || hold {
+					return usage("--no-wait, --hold: they are about one job; " +
+						"write hold: true into the flow")
+				}
+				return a.submitFlow(cmd.Context(), source, follow)
+			}
+			plan, err := jobfile.Load(source.data, source.folder, a.readingOf(source))
+			if err != nil {
+				return err
+			}
+			plan.File.Held = plan.File.Held || hold
 			return a.submit(cmd.Context(), plan, follow)
 		},
 	}
+	cmd.Flags().BoolVar(&hold, "hold", false, "place it only when submit release lets it go")
 	cmd.Flags().BoolVarP(&follow.wait, "wait", "w", false, "wait for the end and write the outputs")
 	follow.flags(cmd)
 	return cmd
 }
 
-// loadFile reads a job file and gives its folder.
-func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
+// jobText is a job file as it was read.
+type jobText struct {
+	data   []byte
+	folder string
+	shown  string // its name, for messages
+}
+
+// readFile reads a job file.
+func (a *app) readFile(name string) (jobText, error) {
 	const maxJobFile = 64<<20 + 1 // jobfile refuses what is longer
-	folder, shown := filepath.Dir(name), filepath.Base(name)
+	text := jobText{folder: filepath.Dir(name), shown: filepath.Base(name)}
 	source := a.in
 	if name == "-" {
-		folder, shown = ".", "standard input"
+		text.folder, text.shown = ".", "standard input"
 	} else {
 		file, err := os.Open(filepath.Clean(name))
 		if err != nil {
-			return nil, "", usage("read job file: %w", err)
+			return text, usage("read job file: %w", err)
 		}
 		defer func() { _ = file.Close() }() // only read from
 		source = file
 	}
-	data, err := io.ReadAll(io.LimitReader(source, maxJobFile))
+	var err error
+	text.data, err = io.ReadAll(io.LimitReader(source, maxJobFile))
 	if err != nil {
-		return nil, "", usage("read job file: %w", err)
+		return text, usage("read job file: %w", err)
 	}
-	plan, err := jobfile.Load(data, folder, jobfile.Options{
-		Name: shown, Now: a.now(), Runtime: a.config.Runtime,
-	})
-	return plan, folder, err
+	return text, nil
+}
+
+func (a *app) readingOf(text jobText) jobfile.Options {
+	return jobfile.Options{Name: text.shown, Now: a.now(), Runtime: a.config.Runtime}
+}
+
+// loadFile reads the file of one job and gives its folder.
+func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
+	text, err := a.readFile(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if jobfile.IsFlow(text.data) {
+		return nil, "", usage("%s is a flow of several jobs; name a file of one", text.shown)
+	}
+	plan, err := jobfile.Load(text.data, text.folder, a.readingOf(text))
+	return plan, text.folder, err
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +18,7 @@ import (
 const listedJobs = 100
 
 func (a *app) listCommand() *cobra.Command {
-	since := ""
+	since, name, state := "", "", ""
 	limit := listedJobs
 	cmd := &cobra.Command{
 		Use: "list", Short: "List this agent's own submissions, newest first",
@@ -23,8 +26,10 @@ func (a *app) listCommand() *cobra.Command {
 for a while (history.keep and history.size of the agent), and are forgotten earlier by submit
 forget. At the site that holds the domain's links, jobs that run here for a linked domain are listed
 too, marked "for domain NAME".`,
-		Args:    exactly(0, "no argument"),
-		Example: "  submit list\n  submit list --since 7d\n  submit list --since 2026-03-01 --limit 0",
+		Args: exactly(0, "no argument"),
+		Example: "  submit list\n  submit list --since 7d\n" +
+			"  submit list --since 2026-03-01 --limit 0\n" +
+			"  submit list --state failed,refused\n  submit list --name 'words/*'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := parseSince(since, time.Now())
 			if err != nil {
@@ -33,11 +38,11 @@ too, marked "for domain NAME".`,
 			if limit < 0 {
 				return usage("--limit: want a number from 1, or 0 for all, have %d", limit)
 			}
-			ask := limit
-			if limit > 0 {
-				ask++ // one more says whether there are more
+			only, err := listFilter(name, state)
+			if err != nil {
+				return err
 			}
-			jobs, err := a.client.Jobs(cmd.Context(), view.JobQuery{Since: from, Limit: ask})
+			jobs, err := a.someJobs(cmd.Context(), view.JobQuery{Since: from, Limit: limit}, only)
 			if err != nil {
 				return err
 			}
@@ -54,8 +59,85 @@ too, marked "for domain NAME".`,
 	}
 	cmd.Flags().StringVar(&since, "since", "",
 		"jobs submitted within a time, such as 7d, or since a date, such as 2026-03-01")
+	cmd.Flags().StringVar(&name, "name", "", `jobs with that name, or whose names match a pattern`)
+	cmd.Flags().StringVar(&state, "state", "",
+		"jobs in one of these phases, such as running or failed,refused; held and ended, too")
 	cmd.Flags().IntVar(&limit, "limit", listedJobs, "most jobs to show; 0 = all")
 	return cmd
+}
+
+// someJobs lists jobs that a filter lets pass: one more than the limit says that there are more.
+func (a *app) someJobs(
+	ctx context.Context, q view.JobQuery, only func(view.JobView) bool,
+) ([]view.JobView, error) {
+	limit := q.Limit
+	if only == nil {
+		if limit > 0 {
+			q.Limit++
+		}
+		return a.client.Jobs(ctx, q)
+	}
+	var found []view.JobView
+	for q.Limit = mostNamed; ; {
+		page, err := a.client.Jobs(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, job := range page {
+			if only(job) {
+				found = append(found, job)
+			}
+		}
+		if len(page) < q.Limit || limit > 0 && len(found) > limit {
+			return found, nil
+		}
+		q.Before = page[len(page)-1].ID
+	}
+}
+
+// The states of a filter that are no phases.
+const (
+	stateHeld  = "held"
+	stateEnded = "ended"
+)
+
+// listFilter lets jobs pass that have a name and are in one of some states; nil: all pass.
+func listFilter(name, state string) (func(view.JobView) bool, error) {
+	if name == "" && state == "" {
+		return nil, nil
+	}
+	if _, err := path.Match(name, ""); err != nil {
+		return nil, usage("--name: %q is no pattern; write it like 'words/*'", name)
+	}
+	states, err := parseStates(state)
+	if err != nil {
+		return nil, err
+	}
+	return func(v view.JobView) bool {
+		alike, _ := path.Match(name, v.Name) // it is a pattern
+		in := slices.Contains(states, string(v.Phase)) ||
+			v.Held && slices.Contains(states, stateHeld) ||
+			v.Phase.Ended() && slices.Contains(states, stateEnded)
+		return (name == "" || alike || name == v.Name) && (len(states) == 0 || in)
+	}, nil
+}
+
+// parseStates reads words with commas between them.
+func parseStates(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	known := []string{stateEnded}
+	for _, phase := range view.Phases() {
+		known = append(known, string(phase))
+	}
+	states := strings.Split(text, ",")
+	for _, s := range states {
+		if !slices.Contains(known, s) {
+			return nil, usage("--state: want one of %s, have %q", strings.Join(known, ", "), s)
+		}
+	}
+	return states, nil
 }
 
 // parseSince reads a duration back from now, a date of this machine's zone, or a moment.

@@ -8,10 +8,13 @@
 //	map.go           submit map
 //	mapping.go       ... its tasks followed to their ends
 //	mapsinks.go      ... what they leave written: files that come back, results, the log
+//	sbatch.go        submit sbatch
 //	job.go           submit job
+//	flow.go          ... several jobs of one file
 //	plan.go          submit plan
 //	reserve.go       submit reserve
 //	reservations.go  submit reservations
+//	hold.go          submit hold
 //	release.go       submit release
 //	status.go        submit status
 //	list.go          submit list

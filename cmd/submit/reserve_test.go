@@ -147,7 +147,7 @@ func TestReservationsThatCannotBe(t *testing.T) {
 			exitNoJob,
 			`after[0]: job "zzzz": not found`,
 		},
-		"release what": {[]string{"release", "zzzz"}, exitNoJob, `reservation "zzzz"`},
+		"release what": {[]string{"release", "zzzz"}, exitNoJob, `job "zzzz"`},
 		"short window": {
 			[]string{"run", "--at", "+1h", "--deadline", "+61m", "--wasm", b.path("w.wasm")},
 			exitUsage,

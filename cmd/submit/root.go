@@ -89,12 +89,12 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
-		a.mapCommand(), a.describeCommand(),
+		a.mapCommand(), a.sbatchCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
-		a.reserveCommand(), a.reservationsCommand(), a.releaseCommand(), a.eventsCommand(),
-		a.recoverCommand(), a.versionCommand(),
+		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(),
+		a.eventsCommand(), a.recoverCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -109,9 +109,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func atLeast(n int, what string) cobra.PositionalArgs {
+func atLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) < n {
+		if len(args) == 0 {
 			return usage("want %s, have %d arguments", what, len(args))
 		}
 		return nil
@@ -122,7 +122,8 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 func (a *app) configure(flags *pflag.FlagSet) error {
 	set := map[string]string{}
 	for _, key := range config.SubmitKeys(a.env) {
-		if flag := flags.Lookup(key.Flag); flag != nil && flag.Changed && key.Name != "runtime" {
+		if flag := flags.Lookup(key.Flag); flag != nil && flag.Changed && key.Name != "runtime" &&
+			flag.Annotations[ofSbatch] == nil {
 			set[key.Flag] = flag.Value.String()
 		}
 	}

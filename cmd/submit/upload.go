@@ -14,10 +14,18 @@ import (
 
 // upload stores what a plan needs and gives the job.
 func (a *app) upload(ctx context.Context, plan *jobfile.Plan) (grid.Job, error) {
+	return a.uploadFinding(ctx, plan, func(ref jobfile.Ref) (grid.JobID, error) {
+		return a.findNamed(ctx, ref)
+	})
+}
+
+// uploadFinding does so with other jobs named in another way.
+func (a *app) uploadFinding(
+	ctx context.Context, plan *jobfile.Plan, find func(jobfile.Ref) (grid.JobID, error),
+) (grid.Job, error) {
 	for _, note := range plan.File.Notes {
 		a.say("%s", note)
 	}
-	find := func(ref jobfile.Ref) (grid.JobID, error) { return a.findNamed(ctx, ref) }
 	if err := plan.Complete(find); err != nil {
 		return grid.Job{}, err
 	}

@@ -200,7 +200,7 @@ func (g *group) input(in step.Input) {
 // isCommand reports whether somebody waits for an answer.
 func isCommand(in step.Input) bool {
 	switch in.(type) {
-	case step.Submit, step.Probe, step.CancelJob, step.ForgetJob:
+	case step.Submit, step.Probe, step.CancelJob, step.HoldJob, step.ForgetJob:
 		return true
 	}
 	return false

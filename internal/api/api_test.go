@@ -305,6 +305,8 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"POST", "/resume", "", "", 204},
 		{"POST", path + "/migrate", "application/json", `{"tasks": [0], "restart": true}`, 409},
 		{"POST", path + "/migrate", "application/json", `{"task": 0}`, 400},
+		{"POST", path + "/hold", "", "", 409},
+		{"POST", path + "/release", "", "", 409},
 		{"POST", path + "/cancel", "", "", 204},
 		{"DELETE", path, "", "", 204},
 		{"POST", "/stop", "application/json", `{"now": false}`, 202},

@@ -78,6 +78,9 @@ type submissions interface {
 	Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error)
 	// Cancel withdraws a job. Cancelling one that has ended changes nothing.
 	Cancel(ctx context.Context, id grid.JobID) error
+	// Hold keeps a job that has not begun from being placed, or lets it go on: view.ErrConflict if
+	// it has begun or has ended. To do so again changes nothing.
+	Hold(ctx context.Context, id grid.JobID, release bool) error
 	// Migrate begins to move running tasks to other sites; what becomes of it is shown with each.
 	Migrate(ctx context.Context, id grid.JobID, r view.MoveRequest) error
 	// Forget drops what is known of a job that has ended, and its outputs.

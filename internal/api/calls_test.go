@@ -40,6 +40,11 @@ func requests(t *testing.T) []request {
 		{"GET", path, "", "", "job " + sampleID, "show job " + sampleID},
 		{"DELETE", path, "", "", "cancel " + sampleID, "cancel job " + sampleID},
 		{"POST", path + "/cancel", "", "", "cancel " + sampleID, "cancel job " + sampleID},
+		{"POST", path + "/hold", "", "", "hold " + sampleID + " false", "hold job " + sampleID},
+		{
+			"POST", path + "/release", "", "", "hold " + sampleID + " true",
+			"release job " + sampleID,
+		},
 		{"POST", path + "/forget", "", "", "forget " + sampleID, "forget job " + sampleID},
 		{
 			"DELETE", "/jobs?ended_before=2020-01-01T00:00:00Z", "", "",

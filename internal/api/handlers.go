@@ -136,6 +136,31 @@ func (h *handlers) CancelJob(
 	return CancelJob204Response{}, h.cancel(ctx, r.Id)
 }
 
+// HoldJob answers POST /jobs/{id}/hold.
+func (h *handlers) HoldJob(
+	ctx context.Context, r HoldJobRequestObject,
+) (HoldJobResponseObject, error) {
+	return HoldJob204Response{}, h.hold(ctx, r.Id, "hold", false)
+}
+
+// ReleaseJob answers POST /jobs/{id}/release.
+func (h *handlers) ReleaseJob(
+	ctx context.Context, r ReleaseJobRequestObject,
+) (ReleaseJobResponseObject, error) {
+	return ReleaseJob204Response{}, h.hold(ctx, r.Id, "release", true)
+}
+
+func (h *handlers) hold(ctx context.Context, text, verb string, release bool) error {
+	id, err := jobID(text)
+	if err != nil {
+		return err
+	}
+	if err := h.backend.Hold(ctx, id, release); err != nil {
+		return fmt.Errorf("%s job %s: %w", verb, id, err)
+	}
+	return nil
+}
+
 // MigrateJob answers POST /jobs/{id}/migrate.
 func (h *handlers) MigrateJob(
 	ctx context.Context, r MigrateJobRequestObject,

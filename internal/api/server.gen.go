@@ -316,6 +316,9 @@ type StopRequest struct {
 	Now *bool `json:"now,omitempty"`
 }
 
+// TakeSpec TakeSpec is a grid.Take as JSON
+type TakeSpec = view.TakeSpec
+
 // TaskView TaskView is the status of one task
 type TaskView = view.TaskView
 
@@ -485,12 +488,18 @@ type ServerInterface interface {
 	// ForgetJob Forget a job that has ended, and its outputs
 	// (POST /jobs/{id}/forget)
 	ForgetJob(w http.ResponseWriter, r *http.Request, id JobID)
+	// HoldJob Keep a job that has not begun from being placed
+	// (POST /jobs/{id}/hold)
+	HoldJob(w http.ResponseWriter, r *http.Request, id JobID)
 	// MigrateJob Move running tasks to other sites, each after a checkpoint
 	// (POST /jobs/{id}/migrate)
 	MigrateJob(w http.ResponseWriter, r *http.Request, id JobID)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(w http.ResponseWriter, r *http.Request, id JobID)
+	// ReleaseJob Let a held job go on
+	// (POST /jobs/{id}/release)
+	ReleaseJob(w http.ResponseWriter, r *http.Request, id JobID)
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
@@ -674,6 +683,12 @@ func (_ Unimplemented) ForgetJob(w http.ResponseWriter, r *http.Request, id JobI
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// HoldJob Keep a job that has not begun from being placed
+// (POST /jobs/{id}/hold)
+func (_ Unimplemented) HoldJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // MigrateJob Move running tasks to other sites, each after a checkpoint
 // (POST /jobs/{id}/migrate)
 func (_ Unimplemented) MigrateJob(w http.ResponseWriter, r *http.Request, id JobID) {
@@ -683,6 +698,12 @@ func (_ Unimplemented) MigrateJob(w http.ResponseWriter, r *http.Request, id Job
 // GetOffers Why a job is where it is, or is nowhere
 // (GET /jobs/{id}/offers)
 func (_ Unimplemented) GetOffers(w http.ResponseWriter, r *http.Request, id JobID) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReleaseJob Let a held job go on
+// (POST /jobs/{id}/release)
+func (_ Unimplemented) ReleaseJob(w http.ResponseWriter, r *http.Request, id JobID) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1326,6 +1347,32 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// HoldJob operation middleware
+func (siw *ServerInterfaceWrapper) HoldJob(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.HoldJob(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // MigrateJob operation middleware
 func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
 
@@ -1369,6 +1416,32 @@ func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetOffers(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReleaseJob operation middleware
+func (siw *ServerInterfaceWrapper) ReleaseJob(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReleaseJob(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1985,6 +2058,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/jobs/{id}/cancel", wrapper.CancelJob)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/jobs/{id}/hold", wrapper.HoldJob)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/jobs/{id}/release", wrapper.ReleaseJob)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/jobs/{id}/migrate", wrapper.MigrateJob)
@@ -2875,6 +2954,39 @@ func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJo
 	return err
 }
 
+type HoldJobRequestObject struct {
+	Id JobID `json:"id"`
+}
+
+type HoldJobResponseObject interface {
+	VisitHoldJobResponse(w http.ResponseWriter) error
+}
+
+type HoldJob204Response struct {
+}
+
+func (response HoldJob204Response) VisitHoldJobResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type HoldJobdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response HoldJobdefaultApplicationProblemPlusJSONResponse) VisitHoldJobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type MigrateJobRequestObject struct {
 	Id   JobID `json:"id"`
 	Body *MigrateJobJSONRequestBody
@@ -2937,6 +3049,39 @@ type GetOffersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetOffersdefaultApplicationProblemPlusJSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReleaseJobRequestObject struct {
+	Id JobID `json:"id"`
+}
+
+type ReleaseJobResponseObject interface {
+	VisitReleaseJobResponse(w http.ResponseWriter) error
+}
+
+type ReleaseJob204Response struct {
+}
+
+func (response ReleaseJob204Response) VisitReleaseJobResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type ReleaseJobdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ReleaseJobdefaultApplicationProblemPlusJSONResponse) VisitReleaseJobResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3862,12 +4007,18 @@ type StrictServerInterface interface {
 	// ForgetJob Forget a job that has ended, and its outputs
 	// (POST /jobs/{id}/forget)
 	ForgetJob(ctx context.Context, request ForgetJobRequestObject) (ForgetJobResponseObject, error)
+	// HoldJob Keep a job that has not begun from being placed
+	// (POST /jobs/{id}/hold)
+	HoldJob(ctx context.Context, request HoldJobRequestObject) (HoldJobResponseObject, error)
 	// MigrateJob Move running tasks to other sites, each after a checkpoint
 	// (POST /jobs/{id}/migrate)
 	MigrateJob(ctx context.Context, request MigrateJobRequestObject) (MigrateJobResponseObject, error)
 	// GetOffers Why a job is where it is, or is nowhere
 	// (GET /jobs/{id}/offers)
 	GetOffers(ctx context.Context, request GetOffersRequestObject) (GetOffersResponseObject, error)
+	// ReleaseJob Let a held job go on
+	// (POST /jobs/{id}/release)
+	ReleaseJob(ctx context.Context, request ReleaseJobRequestObject) (ReleaseJobResponseObject, error)
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
@@ -4453,6 +4604,32 @@ func (sh *strictHandler) ForgetJob(w http.ResponseWriter, r *http.Request, id Jo
 	}
 }
 
+// HoldJob operation middleware
+func (sh *strictHandler) HoldJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	var request HoldJobRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.HoldJob(ctx, request.(HoldJobRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HoldJob")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(HoldJobResponseObject); ok {
+		if err := validResponse.VisitHoldJobResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // MigrateJob operation middleware
 func (sh *strictHandler) MigrateJob(w http.ResponseWriter, r *http.Request, id JobID) {
 	var request MigrateJobRequestObject
@@ -4508,6 +4685,32 @@ func (sh *strictHandler) GetOffers(w http.ResponseWriter, r *http.Request, id Jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetOffersResponseObject); ok {
 		if err := validResponse.VisitGetOffersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReleaseJob operation middleware
+func (sh *strictHandler) ReleaseJob(w http.ResponseWriter, r *http.Request, id JobID) {
+	var request ReleaseJobRequestObject
+
+	request.Id = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReleaseJob(ctx, request.(ReleaseJobRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReleaseJob")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReleaseJobResponseObject); ok {
+		if err := validResponse.VisitReleaseJobResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

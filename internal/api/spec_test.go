@@ -31,6 +31,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
 		"DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{},
+		"TakeSpec": view.TakeSpec{},
 		"EnvSpec":  view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{},
 		"Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},

@@ -66,6 +66,10 @@ func (s *spy) Submit(_ context.Context, job grid.Job, key string) (grid.JobID, e
 
 func (s *spy) Cancel(_ context.Context, id grid.JobID) error { return s.note("cancel", id) }
 
+func (s *spy) Hold(_ context.Context, id grid.JobID, release bool) error {
+	return s.note("hold", id, release)
+}
+
 func (s *spy) Migrate(_ context.Context, id grid.JobID, r view.MoveRequest) error {
 	return s.note("migrate", id, r.Tasks, r.Restart)
 }

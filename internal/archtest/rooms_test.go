@@ -81,6 +81,7 @@ func declaredRooms() map[string]room {
 		"internal/config":        {imports: "grid yield durable"},
 		"internal/jobfile":       {imports: "grid"},
 		"internal/jobmap":        {imports: "grid", tests: "jobfile"},
+		"internal/sbatch":        {imports: "grid", tests: "jobfile"},
 		"internal/view":          {imports: "grid"},
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
@@ -153,7 +154,7 @@ func declaredRooms() map[string]room {
 				"view",
 			tests: "*",
 		},
-		"cmd/submit":  {imports: "grid api/client jobfile jobmap config view", tests: "*"},
+		"cmd/submit":  {imports: "grid api/client jobfile jobmap sbatch config view", tests: "*"},
 		"e2e":         {tests: "*"},
 		"cmd/gridsim": {imports: "eval figures config scenario play agent metrics", tests: "*"},
 	}

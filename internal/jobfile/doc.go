@@ -14,6 +14,12 @@
 // starts with ../ is taken as the author meant it, with links checked against the
 // named folder.
 //
+// # Flows
+//
+// A file whose key jobs holds several named jobs is a flow; LoadFlow reads it. An input of one may
+// be an output of another, by name. A job that has run before is named so in a single job file, by
+// its ID.
+//
 // # Defaults
 //
 // What a job file leaves out: runtime 10m, resources.cpus 1, resources.gflops 1,
@@ -27,6 +33,7 @@
 //	parse.go       Parse: the keys of the file
 //	keys.go        keys by name, and what each reads
 //	placing.go     keys about where and when: after, reservation, priority
+//	taken.go       inputs that other jobs leave
 //	redundancy.go  keys about how often a task runs, and what has to agree
 //	window.go      start and deadline
 //	moment.go      moments in people's words
@@ -37,5 +44,7 @@
 //	resolve.go     Plan: files looked up, tasks made
 //	source.go      inputs on this machine: files, directories, tar streams
 //	format.go      Document: a job written as a file
+//	flow.go        Flow: several jobs in one file
+//	flowlink.go    what they need of each other
 //	errors.go      errors with line, field and remedy
 package jobfile

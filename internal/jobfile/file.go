@@ -25,6 +25,7 @@ type File struct {
 	Redundancy  grid.Redundancy
 	Retries     uint32 // of a task that fails by its own doing
 	MaxFailures uint32 // failed tasks that end the job; 0: no number of them
+	Held        bool   // it is not placed before it is released
 
 	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds
@@ -36,11 +37,22 @@ type Ref struct {
 	Field string // its place in the file, for messages
 }
 
-// InputRef is an input whose content is named.
+// InputRef is an input whose content is named, or that another job leaves.
 type InputRef struct {
 	Path string // inside the sandbox
-	From Ref
+	From Ref    // empty if Take is not
+	Take TakeRef
 }
+
+// TakeRef names an output of another job.
+type TakeRef struct {
+	Job    Ref    // by ID or its beginning, in a flow by name; empty = none
+	Output string // its path there
+	Each   bool   // each task takes that of the task with its own index alone
+}
+
+// isTaken reports whether another job leaves it.
+func (in InputRef) isTaken() bool { return in.Take.Job.Field != "" }
 
 // ItemRef is one item of a list. Its own inputs come from a file that Format
 // wrote.

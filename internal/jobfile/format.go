@@ -40,6 +40,7 @@ type Document struct {
 	Split         string       `json:"split,omitempty"`
 	Communication string       `json:"communication,omitempty"`
 	Placing       string       `json:"placing,omitempty"`
+	Hold          bool         `json:"hold,omitempty"`
 	Retries       uint32       `json:"retries,omitempty"`
 	MaxFailures   uint32       `json:"max-failures,omitempty"`
 	Checkpoint    string       `json:"checkpoint,omitempty"`
@@ -50,7 +51,13 @@ type Document struct {
 
 type docInput struct {
 	Path string `json:"path"`
-	From string `json:"from"`
+	From any    `json:"from"` // a text, or docTake
+}
+
+type docTake struct {
+	Job    grid.JobID `json:"job"`
+	Output string     `json:"output"`
+	Each   bool       `json:"each,omitempty"`
 }
 
 type docOutput struct {
@@ -147,7 +154,12 @@ func fillPlacing(d *Document, job grid.Job) {
 	if job.Flood {
 		d.Placing = placingFlood
 	}
-	d.Retries, d.MaxFailures = job.Retries, job.MaxFailures
+	d.Hold, d.Retries, d.MaxFailures = job.Held, job.Retries, job.MaxFailures
+	for _, t := range job.Takes {
+		d.Inputs = append(d.Inputs, docInput{Path: t.Path, From: docTake{
+			Job: t.Job, Output: t.Output, Each: t.Each,
+		}})
+	}
 	d.Replicas, d.Agreement = job.Redundancy.ReplicasWord(), job.Redundancy.Agreement
 	d.Verify = job.Redundancy.Verify
 }

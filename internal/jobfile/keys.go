@@ -145,7 +145,11 @@ func (p *parser) inputs(node *yaml.Node, field string) []InputRef {
 			case "path":
 				in.Path = p.sandboxPath(value, field+".path")
 			case "from":
-				in.From = p.ref(value, field+".from")
+				if value.Kind == yaml.MappingNode {
+					in.Take = p.taken(value, field+".from")
+				} else {
+					in.From = p.ref(value, field+".from")
+				}
 			default:
 				return false
 			}
@@ -286,6 +290,7 @@ func (p *parser) itemList(node *yaml.Node, field string) {
 				item.Value, _ = p.text(value, field+".value")
 			case "inputs":
 				item.Inputs = p.inputs(value, field+".inputs")
+				p.refuseTaken(item.Inputs, field+".inputs")
 			default:
 				return false
 			}

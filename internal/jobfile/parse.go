@@ -42,7 +42,8 @@ type parser struct {
 	now      time.Time
 	runtime  time.Duration
 	deadline *yaml.Node
-	program  int // of Args, the words that are command's
+	flow     bool // other jobs are named as in a flow
+	program  int  // of Args, the words that are command's
 }
 
 func (p *parser) fail(line int, field, remedy, format string, args ...any) {

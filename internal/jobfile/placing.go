@@ -24,7 +24,7 @@ const minReserve = time.Second
 func placingKeys() []string {
 	return []string{
 		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
-		"placing", "checkpoint", "replicas", "agreement", "verify",
+		"placing", "hold", "checkpoint", "replicas", "agreement", "verify",
 	}
 }
 
@@ -55,6 +55,8 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 		p.file.CommBytes = p.size(node, key)
 	case "checkpoint":
 		spec.Checkpoint = p.saving(node)
+	case "hold":
+		p.file.Held = p.oneOf(node, key, "false", "true") == 1
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
@@ -125,6 +127,12 @@ func (p *parser) after(node *yaml.Node) {
 // jobRef reads a job's ID or what one begins with.
 func (p *parser) jobRef(node *yaml.Node, field string) Ref {
 	text, ok := p.text(node, field)
+	if p.flow {
+		if ok && !isFlowName(text) {
+			p.fail(node.Line, field, "name a job of this flow", "want a job's name, have %q", text)
+		}
+		return Ref{Text: text, Field: field}
+	}
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	if ok && (text == "" || len(text) > 16 || strings.Trim(text, alphabet) != "") {
 		p.fail(node.Line, field, "copy it from submit list",
@@ -172,7 +180,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 	for _, key := range []string{
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
-		"communication", "placing", "retries", "max-failures", "checkpoint",
+		"communication", "placing", "hold", "retries", "max-failures", "checkpoint",
 		"replicas", "agreement", "verify",
 	} {
 		if line, given := seen[key]; given {
@@ -209,6 +217,14 @@ func (p *Plan) Complete(find func(ref Ref) (grid.JobID, error)) error {
 	for _, ref := range p.File.After {
 		p.after = append(p.after, get(ref))
 	}
+	p.takes = nil
+	for _, in := range p.File.Inputs {
+		if in.isTaken() {
+			p.takes = append(p.takes, grid.Take{
+				Path: in.Path, Job: get(in.Take.Job), Output: in.Take.Output, Each: in.Take.Each,
+			})
+		}
+	}
 	if p.File.Reservation != (Ref{}) {
 		p.reservation = get(p.File.Reservation)
 	}
@@ -217,10 +233,15 @@ func (p *Plan) Complete(find func(ref Ref) (grid.JobID, error)) error {
 
 // others are the jobs that were found, or what the job file has for them.
 func (p *Plan) others() (after []grid.JobID, reservation grid.JobID) {
-	after, reservation = p.after, p.reservation
+	after, reservation = slices.Clone(p.after), p.reservation
 	if after == nil {
 		for _, ref := range p.File.After {
 			after = append(after, grid.JobID(ref.Text))
+		}
+	}
+	for _, take := range p.takes {
+		if !slices.Contains(after, take.Job) {
+			after = append(after, take.Job)
 		}
 	}
 	if reservation == "" {

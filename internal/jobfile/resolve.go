@@ -24,6 +24,7 @@ type Plan struct {
 	items   []planItem
 
 	after       []grid.JobID // of Complete
+	takes       []grid.Take  // likewise
 	reservation grid.JobID   // likewise
 }
 
@@ -87,7 +88,7 @@ func (r *resolver) run() {
 		r.readOnly()
 	}
 	for _, in := range r.file.Inputs {
-		if !own(in.From.Text) {
+		if !own(in.From.Text) && !in.isTaken() {
 			r.plan.inputs = append(r.plan.inputs,
 				slot{path: in.Path, source: r.source(in.From, in.From.Text)})
 		}
@@ -282,6 +283,7 @@ func (p *Plan) Job(stored []Stored) (grid.Job, error) {
 		Spec: p.File.Spec, Count: uint32(p.Tasks()), TTL: p.File.TTL,
 		Split: p.File.Split, CommBytes: p.File.CommBytes, Flood: p.File.Flood,
 		Retries: p.File.Retries, MaxFailures: p.File.MaxFailures, Redundancy: p.File.Redundancy,
+		Takes: p.takes, Held: p.File.Held,
 	}
 	job.After, job.Spec.Reservation = p.others()
 	if p.module >= 0 {

@@ -97,6 +97,7 @@ func (p *parser) checkWords(items bool) {
 		check("env."+e.Name, e.Value)
 	}
 	for i, in := range f.Inputs {
+		p.checkEach(i, in)
 		check(fmt.Sprintf("inputs[%d].path", i), in.Path)
 		check(fmt.Sprintf("inputs[%d].from", i), in.From.Text)
 	}

@@ -115,7 +115,8 @@ type JobView struct {
 	// the jobs that must be done before it starts
 	After []Earlier `json:"after,omitempty"`
 	// the linked domain that it runs here for; left out: it is this agent's own
-	For grid.DomainID `json:"for_domain,omitempty"`
+	For  grid.DomainID `json:"for_domain,omitempty"`
+	Held bool          `json:"held,omitempty"` // it is not placed before it is released
 }
 
 // JobQuery asks for a page of own jobs, the one that was submitted last first.

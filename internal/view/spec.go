@@ -52,6 +52,18 @@ type JobSpec struct {
 	Agreement uint32 `json:"agreement,omitempty"` // how many of them have to give the same result
 	// the part of the results that is compared with that of another site
 	Verify float64 `json:"verify,omitempty"`
+	// outputs of jobs in after that become inputs when these are done
+	Takes []TakeSpec `json:"takes,omitempty"`
+	Held  bool       `json:"held,omitempty"` // it is not placed before it is released
+}
+
+// TakeSpec is a grid.Take as JSON.
+type TakeSpec struct {
+	Path   string     `json:"path"`
+	Job    grid.JobID `json:"job"`
+	Output string     `json:"output"`
+	// each task takes that of the task with its own index alone
+	Each bool `json:"each,omitempty"`
 }
 
 // InputSpec is a grid.Input as JSON.
@@ -125,7 +137,10 @@ func FromJob(j grid.Job) JobSpec {
 		After:      j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 		Retries: j.Retries, MaxFailures: j.MaxFailures,
 		Replicas: j.Redundancy.ReplicasWord(), Agreement: j.Redundancy.Agreement,
-		Verify: j.Redundancy.Verify,
+		Verify: j.Redundancy.Verify, Held: j.Held,
+	}
+	for _, t := range j.Takes {
+		out.Takes = append(out.Takes, TakeSpec(t))
 	}
 	if s.Module.CID != "" {
 		out.Module = &InputSpec{CID: s.Module.CID, Bytes: s.Module.Bytes}
@@ -193,7 +208,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
 		},
 		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes,
-		Flood: s.Flood, Retries: s.Retries, MaxFailures: s.MaxFailures,
+		Flood: s.Flood, Retries: s.Retries, MaxFailures: s.MaxFailures, Held: s.Held,
 	}
 	if err = s.fillWords(&job); err != nil {
 		return grid.Job{}, err
@@ -229,6 +244,9 @@ func (s JobSpec) fill(job *grid.Job) {
 	}
 	for _, o := range s.Outputs {
 		job.Spec.Outputs = append(job.Spec.Outputs, grid.Output(o))
+	}
+	for _, t := range s.Takes {
+		job.Takes = append(job.Takes, grid.Take(t))
 	}
 	for _, item := range s.Items {
 		job.Items = append(job.Items, grid.Item{Value: item.Value, Inputs: toInputs(item.Inputs)})

@@ -149,7 +149,8 @@ func alone(s grid.Spec, id grid.AttemptID, item grid.Item) (grid.Spec, bool) {
 	}
 	s.Project, s.Priority, s.Unattended = "", 0, grid.UnattendedFreeze
 	return s, !slices.ContainsFunc(texts, func(text string) bool {
-		return strings.Contains(text, "{{index}}") || strings.Contains(text, "{{item}}")
+		return strings.Contains(text, "{{index}}") || strings.Contains(text, "{{item}}") ||
+			strings.Contains(text, "{{job}}")
 	})
 }
 

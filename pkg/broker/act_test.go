@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -66,7 +67,9 @@ func (r *rig) act(s source) {
 			step.BansChanged{Banned: []grid.SiteID{from}},
 			step.BansChanged{},
 			step.Archived{Jobs: r.leaving},
-		}[s.n(9)])
+			step.HoldJob{Job: r.drawID(s)},
+			step.HoldJob{Job: r.drawID(s), Release: true},
+		}[s.n(11)])
 	case 6:
 		problem := []string{"", "unreachable"}[s.n(2)]
 		r.do(step.Collected{Attempt: r.drawAttempt(s), Problem: problem})
@@ -166,7 +169,18 @@ func (r *rig) drawJob(s source) grid.Job {
 	if r.copies > 0 {
 		j.Redundancy = r.drawCopies(s)
 	}
+	if j.Spec.Kind != grid.KindReservation && s.n(2) == 0 {
+		j.Spec.Outputs = []grid.Output{{Path: leftPath, To: "x"}}
+	}
 	return j
+}
+
+// leftPath is the output of drawn jobs.
+const leftPath = "/out/{{index}}"
+
+// leftBy is the output of a task of such a job.
+func leftBy(index uint32) []grid.Produced {
+	return []grid.Produced{{Path: fmt.Sprintf("/out/%d", index), CID: "bleft", Bytes: 5}}
 }
 
 // drawCopies draws how often tasks run; some jobs cannot have that.
@@ -195,6 +209,13 @@ func (r *rig) drawPlace(s source, j *grid.Job) {
 		j.Spec.Reservation = r.drawID(s)
 	case 4:
 		j.After = []grid.JobID{r.drawID(s), r.drawID(s)}
+		if s.n(2) == 0 {
+			j.Takes = []grid.Take{{
+				Path: "/in/x", Job: j.After[0], Output: leftPath, Each: s.n(2) == 0,
+			}}
+		}
+	case 6:
+		j.Held = s.n(2) == 0
 	case 5:
 		j.Spec.Priority = s.n(5) - 2
 	}
@@ -356,6 +377,9 @@ func (r *rig) drawExit(s source, attempt grid.AttemptID) protocol.Message {
 	exit := grid.Exit{Cause: grid.ExitCause(s.n(13)), Code: s.n(3)}
 	if s.n(2) == 0 {
 		exit.Stdout = grid.Produced{Path: "/out", CID: "bout", Bytes: 3}
+	}
+	if s.n(2) == 0 {
+		exit.Outputs = leftBy(attempt.Task.Index)
 	}
 	return protocol.Exited{Attempt: attempt, Exit: exit}
 }

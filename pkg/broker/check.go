@@ -50,7 +50,10 @@ func (r *run) verify(l *jobs, j *job) error {
 			return err
 		}
 	}
-	if j.open > 0 && l.isBlocked(j) && (j.round() != nil || j.any(r.hasAwarded)) {
+	if j.held && j.open > 0 && j.stage != nil {
+		return errors.New("is held, and sites are asked nevertheless")
+	}
+	if j.open > 0 && l.isBehind(j) && (j.round() != nil || j.any(r.hasAwarded)) {
 		return errors.New("is placed before those that it comes after are done")
 	}
 	return nil

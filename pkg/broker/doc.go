@@ -58,10 +58,12 @@
 //	ceiling.go     what is known of a job that another domain has ordered
 //	traits.go      what has to be known of a job's kind, read here alone
 //	divide.go      how parts are divided among sites
+//	intake.go      what a job takes of others
 //	job.go         a job: what was asked, its tasks, its stage
 //	hold.go        the stages in which sites make their offers firm
 //	tail.go        those that have ended, and which of them can leave
 //	order.go       the table of jobs: their order, and which waits for which
+//	takes.go       ... and what they leave for it
 //	repeated.go    a request that comes again makes no second job
 //	facts.go       what survives a crash
 //	watch.go       what was seen of a member's coming and going

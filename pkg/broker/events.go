@@ -12,6 +12,8 @@ const (
 	eventAwardedTogether = "awarded_together" // info; all parts; Value = sites, Text = their shares
 	eventAccepted        = "accepted"         // info
 	eventRivalStarts     = "rival_starts"     // info; the first of several sites whose turn came
+	eventJobHeld         = "job_held"         // info; it is not placed before it is released
+	eventJobReleased     = "job_released"     // info
 	eventJobCancelled    = "job_cancelled"    // info
 	eventJobStopped      = "job_stopped"      // warn; as many tasks have failed as it allows
 	eventJobRefused      = "job_refused"      // warn; what waits can never be placed

@@ -45,6 +45,9 @@ type jobFact struct {
 	SubmittedMS int64    `json:"submitted_ms"`
 	EndedMS     int64    `json:"ended_ms,omitempty"`
 	Key         string   `json:"key,omitempty"` // of the request that made it
+	Held        bool     `json:"held,omitempty"`
+	// Taken are the inputs that came of what the job takes, by number of the Take; null: not yet.
+	Taken [][]grid.Input `json:"taken,omitempty"`
 	// Ordered is for whom it runs here; nil: for this site's own user.
 	Ordered *step.Ordered `json:"ordered,omitempty"`
 }
@@ -102,8 +105,9 @@ func (r *run) persistRemoval(kind, key string) {
 
 func (r *run) saveJob(j *job) {
 	f := jobFact{
-		Job: j.spec, NoWait: j.noWait, SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
-		Key: j.key,
+		Job: j.asked, NoWait: j.noWait,
+		SubmittedMS: r.wallMS(j.submitted), EndedMS: r.wallMS(j.ended),
+		Key: j.key, Held: j.held, Taken: j.got,
 	}
 	if j.ordered.Foreign() {
 		f.Ordered = &j.ordered

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,10 +147,30 @@ func (r *rig) noteSend(e step.Send) {
 			}
 		}
 	case protocol.Award:
+		r.ready(msg)
 		for _, t := range msg.Tasks {
 			r.noteAward(grid.AttemptID{
 				Task: grid.TaskID{Job: msg.Job, Index: t.Index}, Token: t.Token,
 			}, e.To, msg.AskFirst)
+		}
+	}
+}
+
+// ready: what is awarded is not held, and has all that it takes of others.
+func (r *rig) ready(msg protocol.Award) {
+	j := r.m.jobs.all[msg.Job]
+	if j.held || j.lacks() {
+		r.t.Fatalf("%s is awarded while it is held, or before all that it takes is there", msg.Job)
+	}
+	for _, take := range j.asked.Takes {
+		inputs := slices.Clone(msg.Spec.Inputs)
+		for _, t := range msg.Tasks {
+			inputs = append(inputs, t.Item.Inputs...)
+		}
+		if !slices.ContainsFunc(inputs, func(in grid.Input) bool {
+			return in.CID == "bleft" && strings.HasPrefix(in.Path, take.Path)
+		}) {
+			r.t.Fatalf("%s is awarded without %s", msg.Job, take.Path)
 		}
 	}
 }
@@ -221,6 +242,7 @@ func (r *rig) checkWakeUps(in step.Input) {
 			r.t.Fatalf("after %+v: the round of %s never ends", in, id)
 		case j.holding() != nil && !set(timerHold, string(id)):
 			r.t.Fatalf("after %+v: no timer ends the wait for sites that %s asked to hold", in, id)
+		case j.held: // until somebody releases it
 		case r.m.jobs.isBlocked(j) && !r.m.isProbe(id) &&
 			!slices.ContainsFunc(r.m.jobs.awaits(j), func(id grid.JobID) bool {
 				return r.m.jobs.all[id].open > 0
@@ -328,6 +350,9 @@ func (r *rig) behave() {
 	for _, s := range good[:2] {
 		give(step.PeerSeen{Site: s})
 	}
+	for _, id := range r.m.jobs.ids() {
+		give(step.HoldJob{Job: id, Release: true})
+	}
 	for _, id := range r.m.jobs.ids() { // what was to be collected before
 		for i, t := range r.m.jobs.all[id].tasks {
 			if t.phase == grid.PhaseCollecting {
@@ -421,7 +446,7 @@ func answer(site grid.SiteID, e step.Effect, number uint64) []step.Input {
 				inputs = append(inputs, say(protocol.MayStart{Attempts: []grid.AttemptID{id}, Renewal: 2}))
 			}
 			inputs = append(inputs, say(protocol.Exited{
-				Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited},
+				Attempt: id, Exit: grid.Exit{Cause: grid.CauseExited, Outputs: leftBy(t.Index)},
 			}))
 		}
 		return inputs

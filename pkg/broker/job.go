@@ -14,8 +14,10 @@ import (
 type job struct {
 	enquiry
 	roster
+	intake
 	submitted time.Time
 	ended     time.Time
+	held      bool   // it is not to be placed before it is released
 	noWait    bool   // it is refused if it has no place now
 	key       string // of the request that made it; empty: it had none
 	// how is the way in which it is placed. It follows from what was submitted, so it is no
@@ -94,6 +96,8 @@ func newJob(id grid.JobID, spec grid.Job, now time.Time, cfg *Config) *job {
 			answers: make(map[grid.SiteID]Answer), vacant: make(map[grid.SiteID]bool),
 		},
 		roster:    newRoster(spec),
+		intake:    newIntake(spec),
+		held:      spec.Held,
 		submitted: now,
 	}
 	return j

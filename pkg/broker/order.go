@@ -95,9 +95,12 @@ func (l *jobs) awaits(j *job) []grid.JobID {
 	})
 }
 
-// isBlocked reports whether a job waits for others.
-func (l *jobs) isBlocked(j *job) bool {
-	return len(j.spec.After) > 0 && len(l.awaits(j)) > 0
+// isBlocked reports whether a job waits for others, for what they leave, or to be released.
+func (l *jobs) isBlocked(j *job) bool { return j.held || l.isBehind(j) }
+
+// isBehind reports whether a job waits for others, or for what they leave.
+func (l *jobs) isBehind(j *job) bool {
+	return len(j.spec.After) > 0 && (j.lacks() || len(l.awaits(j)) > 0)
 }
 
 // isAsking reports whether a job has tasks that look for a site and can be asked for now.
@@ -106,7 +109,7 @@ func (l *jobs) isAsking(j *job) bool { return len(j.waiting) > 0 && !l.isBlocked
 // awaitedBy is a job that waits for another one and for which that must be kept.
 func (l *jobs) awaitedBy(j *job) (grid.JobID, bool) {
 	for _, id := range l.dependants[j.id] {
-		if k := l.all[id]; k.open > 0 && slices.Contains(k.spec.After, j.id) && l.isBlocked(k) {
+		if k := l.all[id]; k.open > 0 && slices.Contains(k.spec.After, j.id) && l.isBehind(k) {
 			return id, true
 		}
 	}

@@ -7,6 +7,9 @@ import (
 
 // place lets the strategy place what waits, and follows its verdict.
 func (m *Machine) place(j *job, on occasion) {
+	if j.held {
+		return
+	}
 	if j.isPresumed(m.now) {
 		return // it is looked at when no unknown attempt can hold a lease
 	}

@@ -28,7 +28,7 @@ func (l *jobs) made(in step.Submit) (grid.JobID, error) {
 	if in.Key == "" || !known {
 		return "", nil
 	}
-	if j := l.all[id]; j.noWait != in.NoWait || !same(j.spec, in.Job) {
+	if j := l.all[id]; j.noWait != in.NoWait || !same(j.asked, in.Job) {
 		return "", fmt.Errorf("%w (it made job %s)", step.ErrKeyUsed, id)
 	}
 	return id, nil

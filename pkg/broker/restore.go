@@ -79,7 +79,10 @@ func (l *jobs) restoreJob(f step.Fact, cfg *Config) error {
 		return err
 	}
 	j := makeJob(grid.JobID(f.Key), v.Job, step.FromMS(v.SubmittedMS), cfg)
-	j.noWait, j.ended = v.NoWait, step.FromMS(v.EndedMS)
+	j.noWait, j.ended, j.held = v.NoWait, step.FromMS(v.EndedMS), v.Held
+	if err := j.refill(v.Taken); err != nil {
+		return err
+	}
 	if v.Ordered != nil {
 		j.ordered = *v.Ordered
 	}

@@ -23,6 +23,8 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.onProbe(in)
 	case step.CancelJob:
 		m.onCancel(in)
+	case step.HoldJob:
+		onHold(m, in)
 	case step.MoveTasks:
 		m.moves.onTasks(in)
 	case step.ForgetJob:

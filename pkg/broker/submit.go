@@ -57,6 +57,7 @@ func (m *Machine) accept(
 	err := cmp.Or(
 		checkWindow(spec.Spec.Window, m.wall()),
 		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After, done),
+		m.jobs.checkTakes(spec),
 	)
 	if err != nil {
 		return nil, err
@@ -66,10 +67,16 @@ func (m *Machine) accept(
 	}
 	j := makeJob(newJobID(m.run, m.counter+1), spec, m.now, &m.cfg)
 	j.traits.moveWindow(spec.Spec.Window, m.ahead)
+	m.jobs.stand(j, true)
 	m.herald.describe(j)
 	if err := j.measure(&m.cfg); err != nil {
 		return nil, err
 	}
+	m.jobs.stand(j, false)
+	if _, err := m.jobs.gather(j); err != nil {
+		return nil, err
+	}
+	m.herald.describe(j)
 	m.countJob()
 	return j, nil
 }

@@ -103,6 +103,9 @@ func (t *task) isOverLease(id grid.AttemptID, now time.Time) bool {
 	return t != nil && t.token == id.Token && t.active() && !t.leaseEnd.After(now) && !t.queued()
 }
 
+// hasBegun reports whether a site has the task, or may have it.
+func (t *task) hasBegun() bool { return !t.phase.Ended() && (!t.isWaiting() || t.returnable()) }
+
 // isWaiting reports whether the task has no site.
 func (t *task) isWaiting() bool { return t.phase == grid.PhaseWaiting }
 

@@ -61,9 +61,13 @@ type JobState struct {
 	Tasks     []TaskState
 	Answers   []Answer     // nearest first, refusals last
 	Awaits    []grid.JobID // jobs that have to be done before it is announced
-	Ranks     []int        // for each answer: 1 is nearest, 0 a refusal
-	Behind    []index.Lag  // for each answer: why it is not the nearest
-	Round     bool         // offers are being collected
+	Held      bool         `json:",omitempty"` // it is not placed before it is released
+	// Asked is the job as it was submitted, if it takes something of others; what of that has come
+	// is among the inputs of Job. Nil: it takes nothing, and Job is what was submitted.
+	Asked  *grid.Job   `json:",omitempty"`
+	Ranks  []int       // for each answer: 1 is nearest, 0 a refusal
+	Behind []index.Lag // for each answer: why it is not the nearest
+	Round  bool        // offers are being collected
 	// Abroad says what the own domain and each neighbour answered, once a neighbour was asked:
 	// "own domain: too few cores; domain b: .41".
 	Abroad string `json:",omitempty"`
@@ -194,9 +198,13 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 // state is a copy of what is known of a job by itself.
 func (j *job) state() JobState {
 	s := JobState{
-		ID: j.id, Job: j.spec, Submitted: j.submitted, Ended: j.ended, Round: j.stage != nil,
+		ID: j.id, Job: j.spec, Held: j.held && j.open > 0, Submitted: j.submitted, Ended: j.ended,
+		Round:   j.stage != nil,
 		Ordered: j.ordered,
 		Answers: slices.SortedFunc(maps.Values(j.answers), compareAnswers),
+	}
+	if len(j.asked.Takes) > 0 {
+		s.Asked = &j.asked
 	}
 	s.Ranks, s.Abroad = ranks(s.Answers), byDomain(s.Answers)
 	s.Behind = lags(s.Answers, j.req)

@@ -15,6 +15,7 @@
 //	dimension.go    the axes of the virtual map
 //	requirement.go  what one task asks of a site
 //	job.go          what a user submits
+//	take.go         what it takes of another job's outputs
 //	task.go         one task of it; phases, ends and outputs
 //	checkpoint.go   when a task's state is saved, and one that was
 //	placing.go      how a job's tasks are placed: split, overrun, unattended

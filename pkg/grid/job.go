@@ -148,7 +148,7 @@ type EnvVar struct {
 
 // Spec says what to run: one task, or the template of every task of an array. In Args,
 // Env, Input.Path, Output.Path and Output.To the words {{index}} and {{item}} stand for
-// the task's own.
+// the task's own, and {{job}} for the job's ID.
 type Spec struct {
 	Name   string   // for people; at most 128 bytes
 	Kind   WorkKind // what Module and Args mean
@@ -202,12 +202,18 @@ type Job struct {
 	MaxFailures uint32 `json:",omitempty"`
 	// Redundancy says how often each task runs, and what has to agree.
 	Redundancy Redundancy `json:",omitzero"`
+
+	// Takes are outputs of jobs in After that become inputs of this one, at most as many as inputs.
+	Takes []Take `json:",omitzero"`
+	// Held: it is not placed before its submitter releases it.
+	Held bool `json:",omitempty"`
 }
 
 // Limits on what a job may hold; bulk goes through the data room.
 const (
 	MaxTasks    = 100_000   // tasks of one job
-	maxArgs     = 1_024     // arguments, variables, inputs or outputs of a task
+	maxArgs     = 1_024     // arguments, variables or outputs of a task
+	MaxInputs   = maxArgs   // of a task
 	MaxSpecText = 128 << 10 // bytes of all texts of a Spec
 	MinTTL      = 10 * time.Millisecond
 	MaxTTL      = 5 * time.Minute

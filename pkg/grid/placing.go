@@ -94,7 +94,12 @@ func (j Job) validatePlacing() error {
 			return invalidf("after: %v", err)
 		}
 	}
+	if err := j.validateTakes(); err != nil {
+		return err
+	}
 	switch {
+	case j.Held && j.Spec.Kind == KindReservation:
+		return invalidf("held: a reservation holds capacity from its start on and cannot wait")
 	case j.Split > splitKinds:
 		return invalidf("split: unknown value")
 	case j.Flood && (j.Split != SplitNone || j.Spec.Window.Promised()):

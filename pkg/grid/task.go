@@ -32,11 +32,12 @@ func (t Task) Original() TaskID {
 	return t.ID
 }
 
-// Expand makes task index of the job: the template with {{index}} and {{item}}
-// replaced. The index must be below job.Count.
+// Expand makes task index of the job: the template with {{index}}, {{item}} and
+// {{job}} replaced. The index must be below job.Count.
 func (s Spec) Expand(job JobID, index uint32, item Item) Task {
 	values := strings.NewReplacer(
 		"{{index}}", strconv.FormatUint(uint64(index), 10), "{{item}}", item.Value,
+		"{{job}}", string(job),
 	)
 	fill := func(text string) string {
 		if !strings.Contains(text, "{{") {

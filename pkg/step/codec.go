@@ -60,6 +60,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"Submit":              readInput[Submit],
 	"Probe":               readInput[Probe],
 	"CancelJob":           readInput[CancelJob],
+	"HoldJob":             readInput[HoldJob],
 	"MoveTasks":           readInput[MoveTasks],
 	"ForgetJob":           readInput[ForgetJob],
 	"Archived":            readInput[Archived],

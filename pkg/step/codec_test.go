@@ -82,7 +82,8 @@ func inputs() []func(*rapid.T) Input {
 		generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[Archived], generated[BansChanged], generated[SpaceChanged],
 		generated[AttemptsDied], generated[CanSave], generated[Saved], generated[Pulled],
-		generated[OwnerReturns], generated[MoveTasks], generated[Controller],
+		generated[OwnerReturns], generated[MoveTasks], generated[HoldJob],
+		generated[Controller],
 		borderReceipt, generated[NeighbourSeen], generated[NeighbourGone], generated[LinksChanged],
 		generated[Replied], generated[OrderNews], generated[Ceiling], generated[Signed],
 	}

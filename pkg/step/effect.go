@@ -183,7 +183,7 @@ type Report struct {
 	Text    string  // for people
 }
 
-// Reply answers Submit, Probe, CancelJob, MoveTasks or ForgetJob.
+// Reply answers Submit, Probe, CancelJob, HoldJob, MoveTasks or ForgetJob.
 type Reply struct {
 	Command uint64
 	Job     grid.JobID // the job's ID
@@ -216,6 +216,9 @@ func (Reply) effect()           {}
 var (
 	ErrNoSuchJob  = problem("no such job")
 	ErrNotEnded   = problem("the job has not ended; cancel it first")
+	ErrEnded      = problem("the job has ended; there is nothing to hold")
+	ErrBegun      = problem("the job has begun at a site; cancel it, or let it end")
+	ErrKept       = problem("a reservation is not held back; give it back with submit release")
 	ErrAwaited    = problem("another job waits for it; cancel that one first")
 	ErrKeyUsed    = problem("the key named another request before; send a new key with a new job")
 	ErrTooManyJob = problem("too many jobs are open; wait until some have ended, or cancel some")

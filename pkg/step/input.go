@@ -307,6 +307,13 @@ type CancelJob struct {
 	Job     grid.JobID
 }
 
+// HoldJob keeps a job that has not begun from being placed, or lets it go on.
+type HoldJob struct {
+	Command uint64
+	Job     grid.JobID
+	Release bool // it may be placed again
+}
+
 // MoveTasks asks to move running tasks to other sites, each after a checkpoint. The Reply says
 // whether that was begun; what becomes of it is shown with each task.
 type MoveTasks struct {
@@ -378,6 +385,7 @@ func (BansChanged) input()         {}
 func (Submit) input()              {}
 func (Probe) input()               {}
 func (CancelJob) input()           {}
+func (HoldJob) input()             {}
 func (MoveTasks) input()           {}
 func (ForgetJob) input()           {}
 func (Archived) input()            {}

@@ -56,7 +56,8 @@ func userError(err error) error {
 	case errors.Is(err, step.ErrNotEnded), errors.Is(err, step.ErrAwaited),
 		errors.Is(err, step.ErrKeyUsed), errors.Is(err, step.ErrNotRunning),
 		errors.Is(err, step.ErrTogether), errors.Is(err, step.ErrCopied),
-		errors.Is(err, step.ErrPromised):
+		errors.Is(err, step.ErrPromised), errors.Is(err, step.ErrEnded),
+		errors.Is(err, step.ErrBegun), errors.Is(err, step.ErrKept):
 		return fmt.Errorf("%w: %w", view.ErrConflict, err)
 	case errors.Is(err, step.ErrTooManyJob):
 		return fmt.Errorf("%w: %w", view.ErrTooLarge, err)
@@ -115,6 +116,14 @@ func (b *Backend) needData(job grid.Job) error {
 // Cancel withdraws a job.
 func (b *Backend) Cancel(ctx context.Context, id grid.JobID) error {
 	_, err := b.command(ctx, func(n uint64) step.Input { return step.CancelJob{Command: n, Job: id} })
+	return err
+}
+
+// Hold keeps a job that has not begun from being placed, or lets it go on.
+func (b *Backend) Hold(ctx context.Context, id grid.JobID, release bool) error {
+	_, err := b.command(ctx, func(n uint64) step.Input {
+		return step.HoldJob{Command: n, Job: id, Release: release}
+	})
 	return err
 }
 

@@ -218,6 +218,9 @@ func (b *Backend) madeBefore(job grid.Job, key string) (grid.JobID, error) {
 	if err != nil || !known {
 		return "", err
 	}
+	if made.Asked != nil {
+		made.Job = *made.Asked
+	}
 	one, errOne := json.Marshal(made.Job)
 	other, errOther := json.Marshal(job)
 	if err := errors.Join(errOne, errOther); err != nil {

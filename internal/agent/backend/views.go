@@ -94,7 +94,7 @@ func jobView(job broker.JobState) view.JobView {
 	v := view.JobView{
 		ID: job.ID, Name: job.Job.Spec.Name, Kind: job.Job.Spec.Kind.String(), Count: job.Job.Count,
 		Tasks: view.PhaseCounts{}, Submitted: view.At(job.Submitted), Ended: view.At(job.Ended),
-		For: grid.DomainID(job.Ordered.Name),
+		For: grid.DomainID(job.Ordered.Name), Held: job.Held,
 	}
 	var started time.Time
 	var promises []*view.PromiseView

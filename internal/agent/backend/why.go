@@ -22,6 +22,9 @@ func hint(job broker.JobState, v view.JobView) string {
 	default:
 		return ""
 	}
+	if job.Held {
+		return "held; submit release " + string(job.ID) + " lets it go on"
+	}
 	if len(job.Awaits) > 0 {
 		return "waits until " + jobList(job.Awaits) + " done"
 	}

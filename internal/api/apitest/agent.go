@@ -56,6 +56,7 @@ type record struct {
 	since time.Time
 	hint  string
 	why   []string
+	held  bool
 }
 
 type blob struct {
@@ -159,7 +160,7 @@ func (a *Agent) Submit(_ context.Context, job grid.Job, key string) (grid.JobID,
 	}
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(a.jobs))))
 	id := grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:16])
-	r := &record{id: id, job: job, since: a.clock()}
+	r := &record{id: id, job: job, since: a.clock(), held: job.Held}
 	for i := range job.Count {
 		t := view.TaskView{
 			ID: grid.TaskID{Job: id, Index: i}.String(), Index: i, Phase: view.PhaseAnnounced,
@@ -175,10 +176,36 @@ func (a *Agent) Submit(_ context.Context, job grid.Job, key string) (grid.JobID,
 	}
 	a.mu.Unlock()
 	a.Append(view.Event{Time: view.At(a.clock()), Kind: "job", Job: id, Phase: view.PhaseAnnounced})
+	if !job.Held {
+		a.begin(id, job)
+	}
+	return id, nil
+}
+
+// begin calls OnSubmit.
+func (a *Agent) begin(id grid.JobID, job grid.Job) {
 	if a.OnSubmit != nil {
 		a.wait.Go(func() { a.OnSubmit(a, id, job) })
 	}
-	return id, nil
+}
+
+// Hold implements api's submissions. OnSubmit hears of a held job when it is released.
+func (a *Agent) Hold(_ context.Context, id grid.JobID, release bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.find(id)
+	switch {
+	case r == nil:
+		return missing(id)
+	case r.view().Phase.Ended():
+		return fmt.Errorf("%w: the job has ended", view.ErrConflict)
+	case !r.view().Started.IsZero():
+		return fmt.Errorf("%w: the job has begun at a site", view.ErrConflict)
+	case release && r.held:
+		a.begin(id, r.job)
+	}
+	r.held = !release
+	return nil
 }
 
 // Migrate implements api.Submissions: a task that has a state, or may begin anew, is at another
@@ -240,6 +267,7 @@ func (r *record) view() view.JobView {
 	v := view.JobView{
 		ID: r.id, Name: r.job.Spec.Name, Kind: r.job.Spec.Kind.String(), Count: r.job.Count,
 		Tasks: view.PhaseCounts{}, Submitted: view.At(r.since), Hint: r.hint, Reasons: r.why,
+		Held: r.held,
 	}
 	code := 0
 	for i := range r.tasks {

@@ -263,10 +263,21 @@ func (c *Client) AllTasks(ctx context.Context, id grid.JobID) ([]view.TaskView, 
 
 // Cancel withdraws a job.
 func (c *Client) Cancel(ctx context.Context, id grid.JobID) error {
-	_, err := ask[nothing](
-		ctx, c, call{method: http.MethodPost, path: "/jobs/" + url.PathEscape(string(id)) + "/cancel"},
-		nil,
-	)
+	return c.order(ctx, id, "cancel")
+}
+
+// Hold keeps a job that has not begun from being placed.
+func (c *Client) Hold(ctx context.Context, id grid.JobID) error { return c.order(ctx, id, "hold") }
+
+// Release lets a held job go on.
+func (c *Client) Release(ctx context.Context, id grid.JobID) error {
+	return c.order(ctx, id, "release")
+}
+
+// order has something done with a job.
+func (c *Client) order(ctx context.Context, id grid.JobID, verb string) error {
+	path := "/jobs/" + url.PathEscape(string(id)) + "/" + verb
+	_, err := ask[nothing](ctx, c, call{method: http.MethodPost, path: path}, nil)
 	return err
 }
 

@@ -111,6 +111,12 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Cancel(ctx, "a/b"))
 		}, "POST /jobs/" + odd + "/cancel", 204, "", nil},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return only(c.Hold(ctx, "a/b"))
+		}, "POST /jobs/" + odd + "/hold", 204, "", nil},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return only(c.Release(ctx, "a/b"))
+		}, "POST /jobs/" + odd + "/release", 204, "", nil},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
 				move := view.MoveRequest{Tasks: []uint32{3}, Restart: true}

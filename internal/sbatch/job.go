@@ -1,0 +1,330 @@
+package sbatch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Batch asks for a job.
+type Batch struct {
+	Script  *Script
+	File    string           // where the script is
+	Name    string           // of the job, if no option names it
+	Args    []string         // of the script
+	Given   map[string]Given // see Merge
+	Inputs  []string         // files and directories that are sent along
+	Returns []string         // files that come back
+	Folder  string           // in which sbatch was called
+	// Variable looks into the environment of the caller.
+	Variable func(name string) (string, bool)
+}
+
+// Made is the job of a batch script.
+type Made struct {
+	Document map[string]any // the job file
+	Names    Names
+	Notes    []string // what is different from Slurm
+}
+
+// The places of files on a site, and the variables that keep the names of the output.
+const (
+	home     = "/work"
+	returned = "/returned"
+	script   = "/batch/script"
+	stdin    = "/batch/stdin"
+
+	OutputVar = "SBATCH_OUTPUT"
+	ErrorVar  = "SBATCH_ERROR"
+
+	word = "{{item}}"
+
+	// run runs the script, with both streams in one if there is no file for errors, and moves
+	// what comes back. Its words are 1 or 2 for the streams, the number of files, the files, and
+	// the command.
+	run = `streams=$1 count=$2
+shift 2
+files=
+while [ "$count" -gt 0 ]; do
+	files="$files
+$1" count=$((count - 1))
+	shift
+done
+[ -f ` + stdin + ` ] && exec < ` + stdin + `
+if [ "$streams" = 1 ]; then "$@" 2>&1; else "$@"; fi
+code=$?
+IFS='
+'
+for file in $files; do
+	[ -e "$file" ] || continue
+	mkdir -p "` + returned + `/$(dirname "./$file")" && mv "./$file" "` + returned + `/$file"
+done
+exit "$code"`
+)
+
+// maker makes one job.
+type maker struct {
+	Batch
+
+	env   map[string]string
+	doc   map[string]any
+	notes []string
+	names Names
+	array []uint64
+}
+
+// Job makes the job file. The error is a *Problem, or about a file.
+func (b Batch) Job() (*Made, error) {
+	m := &maker{Batch: b, env: map[string]string{}, doc: map[string]any{}}
+	for _, step := range []func() error{
+		m.readArray, m.readNeeds, m.readTimes, m.readOthers, m.readExport, m.readNames, m.readFiles,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	m.variables()
+	m.doc["env"] = m.env
+	return &Made{Document: m.doc, Names: m.names, Notes: m.notes}, nil
+}
+
+// read calls a reader for an option that was given, and says which one its error is about.
+func (m *maker) read(name string, reader func(value string) error) error {
+	g, given := m.Given[name]
+	if !given {
+		return nil
+	}
+	if err := reader(g.Value); err != nil {
+		return &Problem{Given: g, Text: err.Error(), Remedy: "correct it, or leave it out"}
+	}
+	return nil
+}
+
+func (m *maker) readArray() error {
+	return m.read("array", func(value string) error {
+		list, most, err := indexes(value)
+		if err != nil {
+			return err
+		}
+		if most > 0 {
+			m.notes = append(m.notes, fmt.Sprintf("--array: %%%d is passed over; "+
+				"as many tasks run as the sites have place for", most))
+		}
+		m.array = list
+		var items []string
+		for _, i := range list {
+			items = append(items, strconv.FormatUint(i, 10))
+		}
+		m.doc["items"] = items
+		return nil
+	})
+}
+
+// readNeeds reads how much a task needs.
+func (m *maker) readNeeds() error {
+	need, cpus := map[string]any{}, 1
+	one := func(value string) error {
+		if value != "1" && value != "1-1" {
+			return fmt.Errorf("a batch script is one task at one site; have %q", value)
+		}
+		return nil
+	}
+	memory := func(times func() int) func(string) error {
+		return func(value string) error {
+			bytes, err := mebibytes(value)
+			need["memory"] = strconv.FormatInt(bytes*int64(times()), 10) + "B"
+			return err
+		}
+	}
+	for _, step := range []struct {
+		name   string
+		reader func(string) error
+	}{
+		{"ntasks", one},
+		{"nodes", one},
+		{"cpus-per-task", func(value string) error {
+			n, err := strconv.ParseUint(value, 10, 16)
+			if err != nil || n < 1 {
+				return fmt.Errorf("want a whole number of cores, have %q", value)
+			}
+			cpus, need["cpus"] = int(n), value
+			return nil
+		}},
+		{"mem-per-cpu", memory(func() int { return cpus })},
+		{"mem", memory(func() int { return 1 })},
+	} {
+		if err := m.read(step.name, step.reader); err != nil {
+			return err
+		}
+	}
+	if len(need) > 0 {
+		m.doc["resources"] = need
+	}
+	m.env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(cpus)
+	m.env["SLURM_CPUS_ON_NODE"] = strconv.Itoa(cpus)
+	return nil
+}
+
+func (m *maker) readTimes() error {
+	err := m.read("time", func(value string) error {
+		d, err := limit(value)
+		if d > 0 {
+			text := strconv.FormatInt(int64(d.Seconds()), 10) + "s"
+			m.doc["limit"], m.doc["runtime"] = text, text
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if at := moment(m.Given["begin"].Value); at != "" {
+		m.doc["start"] = map[string]string{"notBefore": at}
+	}
+	if at := moment(m.Given["deadline"].Value); at != "" {
+		m.doc["deadline"] = at
+	}
+	return nil
+}
+
+func (m *maker) readOthers() error {
+	if _, given := m.Given["hold"]; given {
+		m.doc["hold"] = "true"
+	}
+	return m.read("dependency", func(value string) error {
+		ids, err := dependency(value)
+		m.doc["after"] = ids
+		return err
+	})
+}
+
+// readExport takes variables of the caller along: only those that are named, since the job runs on
+// machines of others.
+func (m *maker) readExport() error {
+	return m.read("export", func(value string) error {
+		if value == "NONE" || value == "NIL" {
+			return nil
+		}
+		for one := range strings.SplitSeq(value, ",") {
+			name, text, set := strings.Cut(one, "=")
+			if !set {
+				text, set = m.Variable(name)
+			}
+			switch {
+			case one == "ALL":
+				return fmt.Errorf("ALL would send your whole environment to machines of others; " +
+					"name the variables that the script needs")
+			case name == "" || !set:
+				return fmt.Errorf("the variable %q is not set", name)
+			}
+			m.env[name] = text
+		}
+		return nil
+	})
+}
+
+// readNames reads how the job and its output are called.
+func (m *maker) readNames() error {
+	m.names = Names{
+		Output: singleOutput, Error: m.Given["error"].Value, Name: m.Name, Array: len(m.array) > 0,
+	}
+	if m.names.Array {
+		m.names.Output = arrayOutput
+	}
+	if g, given := m.Given["job-name"]; given && g.Value != "" {
+		m.names.Name = g.Value
+	}
+	if g, given := m.Given["output"]; given && g.Value != "" {
+		m.names.Output = g.Value
+	}
+	m.doc["name"] = m.names.Name
+	for _, name := range []string{"output", "error"} {
+		err := m.read(name, func(string) error {
+			_, _, err := m.names.Files("job", 0, "0")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	m.env[OutputVar] = m.names.Output
+	if m.names.Error != "" {
+		m.env[ErrorVar] = m.names.Error
+	}
+	return nil
+}
+
+// readFiles lists what is sent and what comes back.
+func (m *maker) readFiles() error {
+	inputs := []map[string]string{{"path": script, "from": m.File}}
+	for _, file := range m.Inputs {
+		clean := path.Clean(file)
+		inputs = append(inputs, map[string]string{
+			"path": path.Join(home, clean), "from": "./" + clean,
+		})
+	}
+	err := m.read("input", func(value string) error {
+		name, err := expand(value, map[byte]string{'a': word, 'x': m.names.Name})
+		inputs = append(inputs, map[string]string{"path": stdin, "from": "./" + name})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	streams := "1"
+	if m.names.Error != "" {
+		streams = "2"
+	}
+	var files []string
+	var outputs []map[string]string
+	for _, file := range m.Returns {
+		name, err := expand(file, map[byte]string{'a': word, 'x': m.names.Name})
+		if err != nil {
+			return fmt.Errorf("--return: %w", err)
+		}
+		name = path.Clean(name)
+		files = append(files, name)
+		outputs = append(outputs, map[string]string{"path": path.Join(returned, name), "to": name})
+	}
+	m.doc["command"] = slices.Concat(
+		[]string{"/bin/sh", "-c", run, "sbatch", streams, strconv.Itoa(len(files))}, files,
+		m.Script.Interpreter, []string{script}, m.Args,
+	)
+	m.doc["inputs"] = inputs
+	if len(outputs) > 0 {
+		m.doc["outputs"] = outputs
+	}
+	return nil
+}
+
+// variables are those that Slurm sets and that are known here.
+func (m *maker) variables() {
+	set := func(name, value string) { m.env["SLURM_"+name] = value }
+	set("JOB_ID", "{{job}}")
+	set("JOBID", "{{job}}")
+	set("JOB_NAME", m.names.Name)
+	set("SUBMIT_DIR", m.Folder)
+	for _, name := range []string{"NTASKS", "NPROCS", "NNODES", "JOB_NUM_NODES"} {
+		set(name, "1")
+	}
+	for _, name := range []string{"PROCID", "LOCALID", "NODEID"} {
+		set(name, "0")
+	}
+	if len(m.array) == 0 {
+		return
+	}
+	number := func(name string, n uint64) { set(name, strconv.FormatUint(n, 10)) }
+	set("JOB_ID", "{{job}}.{{index}}")
+	set("JOBID", "{{job}}.{{index}}")
+	set("ARRAY_JOB_ID", "{{job}}")
+	set("ARRAY_TASK_ID", word)
+	number("ARRAY_TASK_COUNT", uint64(len(m.array)))
+	number("ARRAY_TASK_MIN", slices.Min(m.array))
+	number("ARRAY_TASK_MAX", slices.Max(m.array))
+	step := uint64(1)
+	if len(m.array) > 1 && m.array[1] > m.array[0] {
+		step = m.array[1] - m.array[0]
+	}
+	number("ARRAY_TASK_STEP", step)
+}

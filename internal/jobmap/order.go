@@ -50,7 +50,8 @@ shift
 mkdir ` + Gathered + ` || exit
 for file do
 	if [ -e "$file" ]; then
-		mkdir -p "` + Gathered + `/${file%/*}" && mv "$file" "` + Gathered + `/$file" || missing=1
+		case $file in ./*/*) mkdir -p "` + Gathered + `/${file%/*}" || missing=1 ;; esac
+		mv "$file" "` + Gathered + `/$file" || missing=1
 	elif [ "$code" = 0 ]; then
 		echo "submit map: the command has not made ${file#./}" >&2
 		missing=1

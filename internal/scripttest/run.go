@@ -105,6 +105,11 @@ type harness struct {
 }
 
 func (h *harness) setup(env *testscript.Env) error {
+	sdk, err := filepath.Abs("../../sdk")
+	if err != nil {
+		return err
+	}
+	env.Setenv("SDK", sdk)
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err

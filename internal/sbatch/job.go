@@ -131,10 +131,11 @@ func (m *maker) readNeeds() error {
 		}
 		return nil
 	}
-	memory := func(times func() int) func(string) error {
+	memory := func(variable string, times func() int) func(string) error {
 		return func(value string) error {
 			bytes, err := mebibytes(value)
 			need["memory"] = strconv.FormatInt(bytes*int64(times()), 10) + "B"
+			m.env[variable] = strconv.FormatInt(bytes>>mebibyteBits, 10)
 			return err
 		}
 	}
@@ -152,8 +153,8 @@ func (m *maker) readNeeds() error {
 			cpus, need["cpus"] = int(n), value
 			return nil
 		}},
-		{"mem-per-cpu", memory(func() int { return cpus })},
-		{"mem", memory(func() int { return 1 })},
+		{"mem-per-cpu", memory("SLURM_MEM_PER_CPU", func() int { return cpus })},
+		{"mem", memory("SLURM_MEM_PER_NODE", func() int { return 1 })},
 	} {
 		if err := m.read(step.name, step.reader); err != nil {
 			return err
@@ -162,9 +163,21 @@ func (m *maker) readNeeds() error {
 	if len(need) > 0 {
 		m.doc["resources"] = need
 	}
-	m.env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(cpus)
-	m.env["SLURM_CPUS_ON_NODE"] = strconv.Itoa(cpus)
+	for _, name := range []string{"SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"} {
+		m.env[name] = strconv.Itoa(cpus)
+	}
+	m.setGiven("cpus-per-task", "SLURM_CPUS_PER_TASK")
+	m.setGiven("ntasks", "SLURM_NTASKS", "SLURM_NPROCS")
 	return nil
+}
+
+// setGiven sets variables that Slurm sets only if their option was given.
+func (m *maker) setGiven(option string, variables ...string) {
+	if g, given := m.Given[option]; given {
+		for _, name := range variables {
+			m.env[name] = g.Value
+		}
+	}
 }
 
 func (m *maker) readTimes() error {
@@ -305,10 +318,10 @@ func (m *maker) variables() {
 	set("JOBID", "{{job}}")
 	set("JOB_NAME", m.names.Name)
 	set("SUBMIT_DIR", m.Folder)
-	for _, name := range []string{"NTASKS", "NPROCS", "NNODES", "JOB_NUM_NODES"} {
+	for _, name := range []string{"NNODES", "JOB_NUM_NODES", "TASKS_PER_NODE"} {
 		set(name, "1")
 	}
-	for _, name := range []string{"PROCID", "LOCALID", "NODEID"} {
+	for _, name := range []string{"PROCID", "LOCALID", "NODEID", "GTIDS"} {
 		set(name, "0")
 	}
 	if len(m.array) == 0 {
@@ -322,9 +335,5 @@ func (m *maker) variables() {
 	number("ARRAY_TASK_COUNT", uint64(len(m.array)))
 	number("ARRAY_TASK_MIN", slices.Min(m.array))
 	number("ARRAY_TASK_MAX", slices.Max(m.array))
-	step := uint64(1)
-	if len(m.array) > 1 && m.array[1] > m.array[0] {
-		step = m.array[1] - m.array[0]
-	}
-	number("ARRAY_TASK_STEP", step)
+	set("ARRAY_TASK_STEP", stepOf(m.Given["array"].Value))
 }

@@ -154,7 +154,7 @@ func TestNamesOfFiles(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	t.Parallel()
-	m, err := made("#SBATCH -c 2 -a 3-9:3 --export=HOME,A=b=c")
+	m, err := made("#SBATCH -c 2 -n 1 --mem=2G -a 3-9:3 --export=HOME,A=b=c")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +164,41 @@ func TestVariables(t *testing.T) {
 		"SLURM_ARRAY_TASK_ID": "{{item}}", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_MAX": "9",
 		"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_STEP": "3", "SLURM_CPUS_PER_TASK": "2",
 		"SLURM_JOB_NAME": "job.sh", "SLURM_SUBMIT_DIR": "/home/me", "SLURM_NTASKS": "1",
+		"SLURM_MEM_PER_NODE": "2048", "SLURM_JOB_CPUS_PER_NODE": "2", "SLURM_TASKS_PER_NODE": "1",
 		"HOME": "of HOME", "A": "b=c",
 	} {
 		if env[name] != want {
 			t.Errorf("%s is %q, want %q", name, env[name], want)
+		}
+	}
+}
+
+// What Slurm 22.05 sets only if an option is given, and the step that it tells of a list.
+func TestVariablesAreThoseOfSlurm(t *testing.T) {
+	t.Parallel()
+	m, err := made("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, _ := m.Document["env"].(map[string]string)
+	for _, name := range []string{
+		"SLURM_CPUS_PER_TASK", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_MEM_PER_NODE",
+		"SLURM_MEM_PER_CPU", "SLURM_ARRAY_TASK_ID",
+	} {
+		if value, set := env[name]; set {
+			t.Errorf("%s is %q and was not asked for", name, value)
+		}
+	}
+	for list, want := range map[string]string{
+		"1,3,5": "1", "10-20:5": "5", "31-33,37-39:2": "2", "50-54:2,60": "2",
+		"70-76:3,80-81:1": "3", "1-5:2,11-20:3": "2", "0-9%2": "1", "0-8:4%2": "4",
+	} {
+		if m, err = made("#SBATCH -a " + list); err != nil {
+			t.Fatal(err)
+		}
+		env, _ = m.Document["env"].(map[string]string)
+		if step := env["SLURM_ARRAY_TASK_STEP"]; step != want {
+			t.Errorf("the step of %s is %s, want %s", list, step, want)
 		}
 	}
 }

@@ -56,6 +56,8 @@ func limit(text string) (time.Duration, error) {
 	return sum, nil
 }
 
+const mebibyteBits = 20
+
 // mebibytes reads a size; a plain number is in MiB.
 func mebibytes(text string) (int64, error) {
 	units := map[string]int64{"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -95,6 +97,18 @@ func indexes(text string) (list []uint64, atATime uint64, err error) {
 		}
 	}
 	return list, atATime, nil
+}
+
+// stepOf is the step of a valid list as Slurm tells it: the first that is written, else 1.
+func stepOf(text string) string {
+	_, step, found := strings.Cut(text, ":")
+	if !found {
+		return "1"
+	}
+	if end := strings.IndexAny(step, ",%"); end >= 0 {
+		step = step[:end]
+	}
+	return step
 }
 
 // span reads 3, 3-9 or 3-9:2.

@@ -86,16 +86,16 @@ func badRequest(err error) error {
 	return problem
 }
 
-// viewOf reads which view is asked for.
-func viewOf(given string) (View, error) {
-	switch v := View(given); {
-	case given == "":
+// viewOf reads which view is asked for; nil or empty is MINIMAL.
+func viewOf[V ~string](given *V) (View, error) {
+	if given == nil || *given == "" {
 		return ViewMINIMAL, nil
-	case v.Valid():
-		return v, nil
-	default:
-		return "", invalid("view", "unknown: "+quoted(given), "want MINIMAL, BASIC or FULL")
 	}
+	v := View(*given)
+	if !v.Valid() {
+		return "", invalid("view", "unknown: "+quoted(string(v)), "want MINIMAL, BASIC or FULL")
+	}
+	return v, nil
 }
 
 // GetServiceInfo answers GET /service-info.
@@ -159,11 +159,7 @@ func (a answer) VisitListTasksResponse(w http.ResponseWriter) error { return a.w
 func (s *Tasks) GetTask(
 	ctx context.Context, r GetTaskRequestObject,
 ) (GetTaskResponseObject, error) {
-	given := ""
-	if r.Params.View != nil {
-		given = string(*r.Params.View)
-	}
-	v, err := viewOf(given)
+	v, err := viewOf(r.Params.View)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +178,7 @@ func (s *Tasks) GetTask(
 func (s *Tasks) ListTasks(
 	ctx context.Context, r ListTasksRequestObject,
 ) (ListTasksResponseObject, error) {
-	given := ""
-	if r.Params.View != nil {
-		given = string(*r.Params.View)
-	}
-	v, err := viewOf(given)
+	v, err := viewOf(r.Params.View)
 	if err != nil {
 		return nil, err
 	}

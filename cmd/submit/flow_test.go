@@ -80,7 +80,8 @@ func TestHoldAndRelease(t *testing.T) {
 		}
 		return strings.TrimSpace(ids)
 	}
-	if list("--state", "held") != id || list("--state", "ended") != "" || list("--name", "o*") != id {
+	if list("--state", "held") != id || list("--state", "ended") != "" ||
+		list("--name", "o*") != id {
 		t.Error("it is not listed as held")
 	}
 	if exit, _, stderr = b.run(t, "", "release", "one"); exit != 0 {

@@ -116,12 +116,12 @@ func putFile(ctx context.Context, r room, root *os.Root, name string) (grid.Inpu
 		return grid.Input{}, err
 	}
 	defer func() { _ = f.Close() }() // only read from
-	body := reader{ctx, f}
-	store := func() (view.DataRef, error) { return r.PutData(ctx, false, body) }
+	var ref view.DataRef
 	if info.Mode()&mayRun != 0 {
-		store = func() (view.DataRef, error) { return r.PutExecutable(ctx, body) }
+		ref, err = r.PutExecutable(ctx, f)
+	} else {
+		ref, err = r.PutData(ctx, false, f)
 	}
-	ref, err := store()
 	return inputOf(ref), err
 }
 
@@ -137,20 +137,6 @@ func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	f, err := root.Open(name)
 	return f, info, err
-}
-
-// reader ends with its context.
-type reader struct {
-	ctx context.Context //nolint:containedctx // of one call, for whose end io.Reader has no place
-	r   io.Reader
-}
-
-// Read implements io.Reader.
-func (r reader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(b)
 }
 
 // putTree stores a directory. Links to files in it are followed as far as they stay on the shelf.

@@ -77,7 +77,7 @@ func TestALastCheckpointOfAProgramThatSavesLater(t *testing.T) {
 func TestAnOldCheckpointIsNotTheLast(t *testing.T) {
 	r := newRig(t)
 	id := r.saving(every(20 * time.Second))
-	r.wantSave(20*time.Second, 1)
+	r.wantSave(19*time.Second, 1)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(1), Took: time.Second})
 	r.advance(time.Minute)
 	r.receive(alice, protocol.Move{Attempt: id})
@@ -95,7 +95,7 @@ func TestAnOldCheckpointIsNotTheLast(t *testing.T) {
 func TestAFrozenProgramSavesNothing(t *testing.T) {
 	r := newRig(t)
 	id := r.saving(every(20 * time.Second))
-	r.wantSave(20*time.Second, 1)
+	r.wantSave(19*time.Second, 1)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(1)})
 	r.step(step.OwnerBusy{Reason: grid.ReasonOwnerBusy})
 	r.step(step.AttemptFrozen{Attempt: id})

@@ -42,6 +42,7 @@ type saving struct {
 	since  time.Time         // of running; zero: it does not run
 	taken  time.Time         // when the latest one was asked for
 	cost   time.Duration     // of the latest; 0: none was taken
+	counts time.Duration     // from asking for one until it counts, see countsWithin; 0: none has
 	untold grid.Checkpoint   // not answered by the submitter; its number is 0 if there is none
 	retell time.Duration     // the last pause before it was told again
 	kept   []grid.CID        // that are held for it here, the latest last
@@ -197,6 +198,7 @@ func (m *Machine) onCheckpointHeld(from grid.SiteID, msg protocol.Held) {
 	}
 	s := &a.saving
 	s.untold = grid.Checkpoint{}
+	s.counts = max(m.now.Sub(s.taken), s.counts*3/4, leastSaveCost)
 	r := about(a.id, from)
 	r.Value = float64(msg.Number)
 	last := len(s.kept) - 1
@@ -234,13 +236,26 @@ func (m *Machine) endSaving(a *attempt) {
 	m.stopLeaving(a)
 }
 
-// saveInterval is the time between two checkpoints of an attempt: as its job says, or the one
-// that costs least at the rate at which this site is expected to be lost (Daly 2006).
+// saveInterval is the time from one checkpoint of an attempt to the next: the one that costs least
+// at the rate at which this site is expected to be lost (Daly 2006), or what its job's owner says.
+// The latter bounds the work that a loss repeats, also while the next checkpoint does not count
+// yet: it is asked for so much earlier.
 func (m *Machine) saveInterval(a *attempt) time.Duration {
 	if every := a.task.Checkpoint.Every; every > 0 {
-		return every
+		return every - a.saving.countsWithin(every)
 	}
 	return bestInterval(a.saving.cost, mtbf(m.up(time.Hour)))
+}
+
+// countsWithin is the time that the next checkpoint is expected to take until it counts: that of
+// the slowest of the latest ones, which are forgotten by and by. No more than half of an interval
+// is left for it, so that a slow link does not have a program save all the time.
+func (s *saving) countsWithin(every time.Duration) time.Duration {
+	expected := s.counts
+	if expected == 0 {
+		expected = firstSaveCost
+	}
+	return min(expected, every/2)
 }
 
 // bestInterval is the one of a checkpoint's cost, 0 = not measured yet, and a mean time between

@@ -46,12 +46,12 @@ func (r *rig) wantSave(after time.Duration, number uint64) {
 func TestLifeOfACheckpoint(t *testing.T) {
 	r := newRig(t)
 	id := r.saving(every(20 * time.Second))
-	r.wantSave(20*time.Second, 1)
+	r.wantSave(20*time.Second-firstSaveCost, 1)
 	r.advance(time.Second) // the program and the disk take that long
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(1), Age: 500 * time.Millisecond})
 	told := one[protocol.Checkpointed](r, alice)
 	want := taken(1)
-	want.Worked = 20500 * time.Millisecond
+	want.Worked = 19500 * time.Millisecond
 	if told.Attempt != id || told.Checkpoint != want {
 		t.Errorf("tells of %+v, want %+v", told, want)
 	}
@@ -68,7 +68,35 @@ func TestLifeOfACheckpoint(t *testing.T) {
 		t.Error("asks for the next one before the first is answered")
 	}
 	r.receive(alice, protocol.Held{Attempt: id, Number: 1})
-	r.wantSave(3*time.Second, 2) // 1 and 16 are over
+	r.wantSave(0, 2) // 17 s are over, and the next may take as long until it counts
+}
+
+// What a loss repeats is no more than the job's owner says, also until a checkpoint counts: the
+// next one is asked for by so much earlier as that took of late.
+func TestACheckpointCountsWhenTheOneBeforeIsOld(t *testing.T) {
+	const limit = 20 * time.Second
+	r := newRig(t)
+	id := r.saving(every(limit))
+	asked := make(map[uint64]time.Time)
+	took := []time.Duration{firstSaveCost, 3 * time.Second, time.Second, 2 * time.Second, 0}
+	r.wantSave(limit-firstSaveCost, 1)
+	for i, d := range took {
+		n := uint64(i + 1)
+		asked[n] = r.now
+		r.advance(d)
+		r.step(step.Saved{Attempt: id, Checkpoint: taken(n)})
+		r.receive(alice, protocol.Held{Attempt: id, Number: n})
+		if old := r.now.Sub(asked[n-1]); n > 1 && d <= took[i-1] && old > limit {
+			t.Errorf("until checkpoint %d counts, %s may be lost, want %s", n, old, limit)
+		}
+		for len(only[step.Save](r.out)) == 0 {
+			r.advance(time.Millisecond)
+		}
+	}
+	// The slow one is forgotten by and by: 3 s are expected, then 2.25, 2 and 1.5.
+	if got, want := r.now.Sub(asked[5]), limit-1500*time.Millisecond; got != want {
+		t.Errorf("the sixth is asked for %s after the fifth, want %s", got, want)
+	}
 }
 
 // What the site holds of an attempt are the last two that count.
@@ -76,8 +104,10 @@ func TestOldCheckpointsAreLetGo(t *testing.T) {
 	r := newRig(t)
 	id := r.saving(every(time.Second))
 	var gone []step.LetGo
+	pause := time.Second / 2
 	for n := uint64(1); n <= 4; n++ {
-		r.wantSave(time.Second, n)
+		r.wantSave(pause, n)
+		pause = time.Second - leastSaveCost
 		r.step(step.Saved{Attempt: id, Checkpoint: taken(n)})
 		told := r.receive(alice, protocol.Held{Attempt: id, Number: n})
 		gone = append(gone, only[step.LetGo](told)...)
@@ -86,14 +116,14 @@ func TestOldCheckpointsAreLetGo(t *testing.T) {
 	if got := fmt.Sprint(gone); got != want {
 		t.Errorf("let go: %s, want %s", got, want)
 	}
-	r.wantSave(time.Second, 5)
+	r.wantSave(pause, 5)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(5)})
 	r.receive(alice, protocol.Held{Attempt: id, Number: 5, Reason: grid.ReasonSavedForeign})
 	if got := only[step.LetGo](r.out); len(got) != 1 || got[0].CIDs[0] != "bsaved5" {
 		t.Errorf("refused, and let go: %+v", got)
 	}
 	r.reported(eventSavedRefused)
-	r.wantSave(time.Second, 6)
+	r.wantSave(pause, 6)
 }
 
 // Frozen time is no run time.
@@ -104,10 +134,10 @@ func TestFrozenTimeIsNotSaved(t *testing.T) {
 	r.step(step.AttemptFrozen{Attempt: id})
 	r.advance(30 * time.Second)
 	r.step(step.AttemptResumed{Attempt: id})
-	r.wantSave(20*time.Second, 1)
+	r.wantSave(19*time.Second, 1)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(1)})
-	if got := one[protocol.Checkpointed](r, alice).Checkpoint.Worked; got != 30*time.Second {
-		t.Errorf("run time %s, want 30s", got)
+	if got := one[protocol.Checkpointed](r, alice).Checkpoint.Worked; got != 29*time.Second {
+		t.Errorf("run time %s, want 29s", got)
 	}
 }
 
@@ -135,10 +165,10 @@ func TestAnAttemptGoesOn(t *testing.T) {
 	r.reported(eventGoesOn)
 	r.step(step.AttemptStarted{Attempt: id})
 	r.step(step.CanSave{Attempt: id})
-	r.wantSave(10*time.Second, 6)
+	r.wantSave(9*time.Second, 6)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(6)})
-	if got := one[protocol.Checkpointed](r, alice).Checkpoint; got.Worked != 70*time.Second {
-		t.Errorf("run time %s, want 1m10s", got.Worked)
+	if got := one[protocol.Checkpointed](r, alice).Checkpoint; got.Worked != 69*time.Second {
+		t.Errorf("run time %s, want 1m9s", got.Worked)
 	}
 }
 
@@ -171,12 +201,12 @@ func TestWhatIsNotSaved(t *testing.T) {
 	}
 	r = newRig(t)
 	id := r.saving(every(10 * time.Second))
-	r.wantSave(10*time.Second, 1)
+	r.wantSave(9*time.Second, 1)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(7)})
 	r.reported(eventStale)
 	r.step(step.Saved{Attempt: id, Checkpoint: taken(1), Problem: "no space"})
 	r.reported(eventSaveFailed)
-	r.wantSave(10*time.Second, 2)
+	r.wantSave(9*time.Second, 2)
 	r.receive(bob, protocol.Held{Attempt: id, Number: 2})
 	r.reported(eventNotSubmitter)
 	r.receive(alice, protocol.Held{Attempt: id, Number: 2})
@@ -215,7 +245,13 @@ func TestIntervalsFollowTheSite(t *testing.T) {
 	}
 	r, a := newRig(t), &attempt{}
 	a.task.Checkpoint.Every = 3 * time.Second
-	if got := r.m.saveInterval(a); got != 3*time.Second {
-		t.Errorf("asked for: every %s", got)
+	for counts, want := range map[time.Duration]time.Duration{
+		0: 2 * time.Second, 10 * time.Millisecond: 2990 * time.Millisecond,
+		time.Minute: 1500 * time.Millisecond,
+	} {
+		a.saving.counts = counts
+		if got := r.m.saveInterval(a); got != want {
+			t.Errorf("every 3 s, counts after %s: next after %s, want %s", counts, got, want)
+		}
 	}
 }

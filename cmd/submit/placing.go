@@ -25,7 +25,8 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.overrun, "overrun", "",
 		"when it runs for too long and its place is promised: suspend or stop")
 	flags.StringVar(&f.checkpoint, "checkpoint", "",
-		"when its state is saved to go on from elsewhere: auto, off, every 5m or transparent")
+		"when its state is saved to go on from elsewhere: auto, off, every 5m, "+
+			"lfca every 5m, mfca every 5m or transparent")
 	flags.StringVar(&f.split, "split", "",
 		"the tasks are parts that run together: never, if-needed or greedy")
 	flags.StringVar(&f.communication, "communication", "",

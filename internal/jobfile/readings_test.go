@@ -214,6 +214,7 @@ func TestCheckpointRules(t *testing.T) {
 	for text, want := range map[string]grid.Saving{
 		"auto": {}, "off": {Off: true}, "every 5m": {Every: 5 * time.Minute},
 		"transparent": {Whole: true}, "transparent every 5m": {Whole: true, Every: 5 * time.Minute},
+		"lfca every 1m": {Rule: grid.SaveLFCA, Every: time.Minute},
 	} {
 		f, err := jobfile.Parse([]byte("command: [x]\ncheckpoint: "+text+"\n"), options())
 		if err != nil || f.Spec.Checkpoint != want {

@@ -19,6 +19,7 @@
 // its range is an argument.ErrInvalid, also where the result does not depend on
 // it. The package decides nothing about how state is saved.
 //
-// A site asks running programs for their states at Daly's interval (pkg/site). gridsim compares
-// all rules (pkg/sim/failing), and internal/vectors compares them with a second implementation.
+// A site asks running programs for their states at Daly's interval, or by LFCA or MFCA where the
+// job's owner wants that (pkg/site). gridsim compares all rules (pkg/sim/failing), and
+// internal/vectors compares them with a second implementation.
 package ckpt

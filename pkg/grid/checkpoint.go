@@ -14,9 +14,34 @@ import (
 type Saving struct {
 	Off   bool          `json:",omitempty"` // never
 	Every time.Duration `json:",omitempty"` // so often; 0 = the site decides
+	// Rule says what is left out or changed of that; it needs an interval.
+	Rule SavingRule `json:",omitempty"`
 	// Whole says that the program does not save by itself: the site saves all of it, memory and
 	// files. Only sites that can do that run it.
 	Whole bool `json:",omitempty"`
+}
+
+// SavingRule adapts how often a state is saved to how often its site fails, as the FIBR paper has
+// it (pkg/ckpt).
+type SavingRule uint8
+
+// The rules.
+const (
+	saveAlways SavingRule = iota // after every interval
+	SaveLFCA                     // less on a site that was lost longer ago than the task runs
+	SaveMFCA                     // the interval grows and shrinks with the time between failures
+)
+
+// String is the job file's word, empty where none is named.
+func (r SavingRule) String() string {
+	switch r {
+	case SaveLFCA:
+		return "lfca"
+	case SaveMFCA:
+		return "mfca"
+	default:
+		return ""
+	}
 }
 
 // The limits on how often a state is saved on request.
@@ -32,6 +57,10 @@ func (s Saving) Validate() error {
 		return invalidf("checkpoint: off and transparent exclude each other")
 	case s.Off && s.Every != 0:
 		return invalidf("checkpoint: off and an interval exclude each other")
+	case s.Rule > SaveMFCA:
+		return invalidf("checkpoint: no such rule: %d", s.Rule)
+	case s.Rule != saveAlways && s.Every == 0:
+		return invalidf("checkpoint: want an interval beside %s", s.Rule)
 	case s.Every != 0 && (s.Every < MinSaving || s.Every > MaxSaving):
 		return invalidf("checkpoint: want an interval of %s to %s, have %s",
 			MinSaving, MaxSaving, s.Every)
@@ -40,27 +69,41 @@ func (s Saving) Validate() error {
 	}
 }
 
-// String is the job file's word: "auto", "off", "every 5m0s", "transparent" or
+// String is the job file's word: "auto", "off", "every 5m0s", "lfca every 5m0s", "transparent" or
 // "transparent every 5m0s".
 func (s Saving) String() string {
-	if s.Whole {
-		if s.Every == 0 {
-			return wholeWord
-		}
-		return wholeWord + " every " + s.Every.String()
-	}
+	often := s.often()
 	switch {
+	case s.Whole && often == "":
+		return wholeWord
+	case s.Whole:
+		return wholeWord + " " + often
 	case s.Off:
 		return "off"
-	case s.Every != 0:
-		return "every " + s.Every.String()
-	default:
+	case often == "":
 		return "auto"
+	default:
+		return often
 	}
 }
 
-// wholeWord asks for Whole.
-const wholeWord = "transparent"
+// often is empty where the site decides.
+func (s Saving) often() string {
+	switch {
+	case s.Every == 0:
+		return ""
+	case s.Rule == saveAlways:
+		return everyWord + s.Every.String()
+	default:
+		return s.Rule.String() + " " + everyWord + s.Every.String()
+	}
+}
+
+// The words before an interval; the first one asks for Whole, alone or with an interval.
+const (
+	wholeWord = "transparent"
+	everyWord = "every "
+)
 
 // validateWhole refuses to save whole what is no command: other programs save by themselves.
 func (s Spec) validateWhole() error {
@@ -143,30 +186,38 @@ func ParseSaving(text string) (Saving, error) {
 	case wholeWord:
 		return Saving{Whole: true}, nil
 	}
-	if rest, is := strings.CutPrefix(text, wholeWord+" "); is {
-		s, err := ParseSaving(rest)
-		if err == nil && s.Every == 0 {
-			err = invalidf("checkpoint: want every 5m after transparent, have %q", rest)
+	rest, whole := strings.CutPrefix(text, wholeWord+" ")
+	s := Saving{Whole: whole}
+	for _, rule := range []SavingRule{SaveLFCA, SaveMFCA} {
+		if after, is := strings.CutPrefix(rest, rule.String()+" "); is {
+			s.Rule, rest = rule, after
+			break
 		}
-		s.Whole = true
-		return s, err
 	}
-	span, is := strings.CutPrefix(text, "every ")
-	if !is {
-		return Saving{}, invalidf(
-			"checkpoint: want auto, off, every 5m or transparent, have %q", text,
-		)
+	span, is := strings.CutPrefix(rest, everyWord)
+	switch {
+	case !is && rest != text:
+		return Saving{}, invalidf("checkpoint: want every 5m after %s, have %q",
+			strings.TrimSpace(strings.TrimSuffix(text, rest)), rest)
+	case !is:
+		return Saving{}, invalidf("checkpoint: want auto, off, every 5m, lfca every 5m, "+
+			"mfca every 5m or transparent, have %q", text)
 	}
+	return s.parseEvery(span)
+}
+
+// parseEvery adds the interval.
+func (s Saving) parseEvery(span string) (Saving, error) {
 	every, err := ParseSpan(strings.TrimSpace(span))
 	if err != nil {
 		return Saving{}, invalidf(
 			"checkpoint: want a number with a unit (s, m, h) after every, have %q", span,
 		)
 	}
-	s := Saving{Every: every}
 	if every == 0 { // it is not the same as auto
 		return Saving{}, invalidf("checkpoint: want an interval of %s to %s, have %s",
 			MinSaving, MaxSaving, every)
 	}
+	s.Every = every
 	return s, s.Validate()
 }

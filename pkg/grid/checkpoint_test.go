@@ -25,6 +25,13 @@ func TestSavingRules(t *testing.T) {
 		{Saving{Whole: true, Every: 5 * time.Minute}, "transparent every 5m0s", false},
 		{Saving{Whole: true, Every: MinSaving - 1}, "transparent every 999.999999ms", true},
 		{Saving{Whole: true, Off: true}, "transparent", true},
+		{Saving{Every: time.Minute, Rule: SaveLFCA}, "lfca every 1m0s", false},
+		{
+			Saving{Every: time.Minute, Rule: SaveMFCA, Whole: true},
+			"transparent mfca every 1m0s", false,
+		},
+		{Saving{Every: time.Minute, Rule: SaveMFCA + 1}, " every 1m0s", true},
+		{Saving{Rule: SaveLFCA}, "auto", true},
 	} {
 		if got := c.rule.String(); got != c.word {
 			t.Errorf("%+v reads %q, want %q", c.rule, got, c.word)
@@ -140,6 +147,9 @@ func TestParseSaving(t *testing.T) {
 		"auto": {}, "off": {Off: true}, "every 5m": {Every: 5 * time.Minute},
 		"every  1s ": {Every: time.Second}, "every 24h0m0s": {Every: 24 * time.Hour},
 		"transparent": {Whole: true}, "transparent every 5m": {Whole: true, Every: 5 * time.Minute},
+		"lfca every 5m":             {Rule: SaveLFCA, Every: 5 * time.Minute},
+		"mfca every 5m":             {Rule: SaveMFCA, Every: 5 * time.Minute},
+		"transparent lfca every 5m": {Whole: true, Rule: SaveLFCA, Every: 5 * time.Minute},
 	} {
 		got, err := ParseSaving(text)
 		if err != nil || got != want {
@@ -152,7 +162,9 @@ func TestParseSaving(t *testing.T) {
 	for _, text := range []string{
 		"", "on", "every", "every ", "5m", "every 0s", "every 10ms", "every 25h", "every -5m",
 		"every x", "transparent off", "transparent auto", "transparent transparent", "transparent ",
-		"transparently", "transparent every 10ms", "every 5m transparent",
+		"transparently", "transparent every 10ms", "every 5m transparent", "lfca", "lfca 5m",
+		"lfca auto", "lfca mfca every 5m", "every lfca 5m", "lfca every 0s", "LFCA every 5m",
+		"lfca transparent every 5m",
 	} {
 		if got, err := ParseSaving(text); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: %+v, %v", text, got, err)

@@ -126,6 +126,7 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 		Checkpoint: grid.Saving{
 			Off: w.GetCheckpoint().GetOff(), Every: time.Duration(w.GetCheckpoint().GetEveryNs()),
 			Whole: w.GetCheckpoint().GetWhole(),
+			Rule:  small[grid.SavingRule](w.GetCheckpoint().GetRule()),
 		},
 	}
 }

@@ -113,7 +113,9 @@ func wireSaving(s grid.Saving) *wirepb.Saving {
 	if s == (grid.Saving{}) {
 		return nil
 	}
-	return &wirepb.Saving{Off: s.Off, EveryNs: int64(s.Every), Whole: s.Whole}
+	return &wirepb.Saving{
+		Off: s.Off, EveryNs: int64(s.Every), Whole: s.Whole, Rule: uint32(s.Rule),
+	}
 }
 
 func wireCheckpoint(c grid.Checkpoint) *wirepb.Checkpoint {

@@ -169,6 +169,7 @@ func drawSaving(t *rapid.T, kind grid.WorkKind) grid.Saving {
 	return grid.Saving{
 		Every: drawDur(t, grid.MinSaving, grid.MaxSaving),
 		Whole: kind == grid.KindCommand && rapid.Bool().Draw(t, "whole"),
+		Rule:  grid.SavingRule(rapid.IntRange(0, int(grid.SaveMFCA)).Draw(t, "rule")),
 	}
 }
 

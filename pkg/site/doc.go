@@ -36,6 +36,7 @@
 //	askfirst.go       attempts that other sites queue, too: leave to start
 //	attempt.go        an attempt's life from acceptance to the acknowledged end
 //	saving.go         checkpoints: when one is taken, and until it counts
+//	interval.go       how often checkpoints are taken, and which are left out
 //	leaving.go        attempts that may, or are to, go on at another site
 //	held.go           ends are told, and held, until they are acknowledged
 //	stop.go           fences, cancels and what else ends an attempt early

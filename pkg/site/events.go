@@ -29,12 +29,13 @@ const (
 	eventStagingFailed   = "staging_failed"   // warn; Text = problem
 	eventRestartDetected = "restart_detected" // warn; an attempt died with the agent
 
-	// Checkpoints. Value = the checkpoint's number, but of save_failed.
+	// Checkpoints. Value = the checkpoint's number, but where something else is said.
 	eventGoesOn       = "goes_on"            // info; an attempt goes on from one
 	eventSaved        = "saved"              // debug; one was taken
 	eventSavedCounts  = "checkpoint_counts"  // info; the submitter holds it
 	eventSavedRefused = "checkpoint_refused" // warn; Reason
 	eventSaveFailed   = "save_failed"        // warn; Text = why it could not be stored
+	eventSaveLeftOut  = "save_left_out"      // debug; Value = how many in a row
 	eventMayMove      = "may_move"           // info; Reason: why an attempt is to leave
 
 	// Promises.

@@ -39,7 +39,7 @@ func (m *Machine) onAvailability(in step.AvailabilityLearned) {
 // learned it follows from the prior and the site's age alone.
 func (m *Machine) up(next time.Duration) float64 {
 	if m.risk.learned == nil {
-		return m.cfg.Prior.Up(m.now.Sub(m.risk.since), next)
+		return m.cfg.Prior.Up(m.upFor(), next)
 	}
 	p, err := m.risk.learned.Model.Survival(m.query(next))
 	if err != nil { // the model and the query were made to be valid
@@ -48,12 +48,21 @@ func (m *Machine) up(next time.Duration) float64 {
 	return p
 }
 
+// upFor is the time since the site came up, as far as it has learned when that was.
+func (m *Machine) upFor() time.Duration {
+	since := m.risk.since
+	if m.risk.learned != nil {
+		since = m.risk.learned.Up
+	}
+	return max(m.now.Sub(since), 0)
+}
+
 // query asks the learned model about a time from now on.
 func (m *Machine) query(next time.Duration) avail.Query {
 	in := m.risk.learned
 	return avail.Query{
 		Week: avail.WeekSecond(m.now, in.Model.Zone),
-		Up:   max(m.now.Sub(in.Up), 0).Seconds(), Free: max(m.now.Sub(in.Free), 0).Seconds(),
+		Up:   m.upFor().Seconds(), Free: max(m.now.Sub(in.Free), 0).Seconds(),
 		For: max(next, 0).Seconds(),
 	}
 }

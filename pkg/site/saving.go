@@ -1,11 +1,9 @@
 package site
 
 import (
-	"math"
 	"slices"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/pkg/ckpt"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -19,16 +17,10 @@ import (
 // timerSave is an attempt's; its ID is the attempt's as text.
 const timerSave = "save"
 
-// What the intervals between checkpoints are worked out from, and their limits.
+// How long the submitter is waited for before it is told again.
 const (
-	firstSaveCost = time.Second // of a checkpoint before one was measured
-	leastSaveCost = 10 * time.Millisecond
-	leastInterval = 10 * time.Second // unless the job's owner asks for less
-	mostInterval  = 6 * time.Hour
-	mostMTBF      = 30 * 24 * time.Hour // of a site that never failed: it may, nevertheless
-	leastMTBF     = time.Minute
-	firstRetell   = 2 * time.Second // pause before the submitter is told again; it doubles
-	mostRetell    = time.Minute
+	firstRetell = 2 * time.Second // it doubles
+	mostRetell  = time.Minute
 )
 
 // saving follows an attempt's checkpoints.
@@ -43,10 +35,13 @@ type saving struct {
 	taken  time.Time         // when the latest one was asked for
 	cost   time.Duration     // of the latest; 0: none was taken
 	counts time.Duration     // from asking for one until it counts, see countsWithin; 0: none has
+	left   int64             // checkpoints in a row that were left out, see leavesOut
 	untold grid.Checkpoint   // not answered by the submitter; its number is 0 if there is none
 	retell time.Duration     // the last pause before it was told again
 	kept   []grid.CID        // that are held for it here, the latest last
 	held   uint64            // the number of the last that counts
+
+	interval time.Duration // adapted after each that counts, see adapt; 0: as it began
 }
 
 // newSaving is for an attempt that was awarded with these checkpoints.
@@ -127,6 +122,8 @@ func (m *Machine) onSaveTimer(a *attempt) {
 		m.out.Report(step.LevelDebug, eventStale, about(a.id, a.submitter))
 	case s.untold.Number != 0:
 		m.sendCheckpointed(a)
+	case m.leavesOut(a):
+		m.saveAfter(a, m.saveInterval(a))
 	default:
 		m.takeSave(a)
 	}
@@ -209,6 +206,7 @@ func (m *Machine) onCheckpointHeld(from grid.SiteID, msg protocol.Held) {
 		s.kept = s.kept[:last]
 	} else {
 		s.held = msg.Number
+		m.adapt(a)
 		m.out.Report(step.LevelInfo, eventSavedCounts, r)
 		if old := len(s.kept) - grid.MaxSaved; old > 0 {
 			m.letGo(a, s.kept[:old])
@@ -234,53 +232,4 @@ func (m *Machine) endSaving(a *attempt) {
 	a.saving.rests(m.now)
 	a.saving.able, a.saving.asked = false, false
 	m.stopLeaving(a)
-}
-
-// saveInterval is the time from one checkpoint of an attempt to the next: the one that costs least
-// at the rate at which this site is expected to be lost (Daly 2006), or what its job's owner says.
-// The latter bounds the work that a loss repeats, also while the next checkpoint does not count
-// yet: it is asked for so much earlier.
-func (m *Machine) saveInterval(a *attempt) time.Duration {
-	if every := a.task.Checkpoint.Every; every > 0 {
-		return every - a.saving.countsWithin(every)
-	}
-	return bestInterval(a.saving.cost, mtbf(m.up(time.Hour)))
-}
-
-// countsWithin is the time that the next checkpoint is expected to take until it counts: that of
-// the slowest of the latest ones, which are forgotten by and by. No more than half of an interval
-// is left for it, so that a slow link does not have a program save all the time.
-func (s *saving) countsWithin(every time.Duration) time.Duration {
-	expected := s.counts
-	if expected == 0 {
-		expected = firstSaveCost
-	}
-	return min(expected, every/2)
-}
-
-// bestInterval is the one of a checkpoint's cost, 0 = not measured yet, and a mean time between
-// failures, within limits.
-func bestInterval(cost, mtbf time.Duration) time.Duration {
-	if cost == 0 {
-		cost = firstSaveCost
-	}
-	best, err := ckpt.Daly(max(cost, leastSaveCost).Seconds(), mtbf.Seconds())
-	if err != nil { // both are above 0
-		return mostInterval
-	}
-	span := time.Duration(min(best, mostInterval.Seconds()) * float64(time.Second))
-	return max(span, leastInterval)
-}
-
-// mtbf is the mean time until a site is lost to a job that stays for an hour with this
-// probability, if it is lost at all times as likely as in that hour: e^(-h/M).
-func mtbf(hour float64) time.Duration {
-	if !(hour > 0) {
-		return leastMTBF
-	}
-	hours := -1 / math.Log(min(hour, 1))
-	if !(hours < mostMTBF.Hours()) || hours < 0 {
-		return mostMTBF
-	}
-	return max(time.Duration(hours*float64(time.Hour)), leastMTBF)
 }

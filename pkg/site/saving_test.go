@@ -2,7 +2,6 @@ package site
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -218,40 +217,6 @@ func TestWhatIsNotSaved(t *testing.T) {
 	for key := range r.timers {
 		if key.Name == timerSave {
 			t.Errorf("timer %+v is set", key)
-		}
-	}
-}
-
-// By itself a site saves as often as costs least at its own rate of failures, within limits.
-func TestIntervalsFollowTheSite(t *testing.T) {
-	for _, c := range []struct {
-		hour float64 // probability of staying for one
-		cost time.Duration
-		want time.Duration
-	}{
-		{0, time.Second, 10 * time.Second},                     // lost within a minute
-		{math.Exp(-1), 0, 84 * time.Second},                    // MTBF 1 h, cost not measured: 1 s
-		{math.Exp(-1), 10 * time.Second, 262 * time.Second},    // sqrt(2*10*3600), corrected
-		{math.Exp(-1. / 168), time.Second, 1099 * time.Second}, // a week
-		{1, time.Second, 2276 * time.Second},                   // never: a month
-		{1, time.Hour, mostInterval},
-		{math.Exp(-1), time.Millisecond, 10 * time.Second},
-	} {
-		got := bestInterval(c.cost, mtbf(c.hour))
-		if (got - c.want).Abs() > time.Second+c.want/100 {
-			t.Errorf("stays for an hour with %v, cost %s: every %s, want %s; MTBF %s",
-				c.hour, c.cost, got, c.want, mtbf(c.hour))
-		}
-	}
-	r, a := newRig(t), &attempt{}
-	a.task.Checkpoint.Every = 3 * time.Second
-	for counts, want := range map[time.Duration]time.Duration{
-		0: 2 * time.Second, 10 * time.Millisecond: 2990 * time.Millisecond,
-		time.Minute: 1500 * time.Millisecond,
-	} {
-		a.saving.counts = counts
-		if got := r.m.saveInterval(a); got != want {
-			t.Errorf("every 3 s, counts after %s: next after %s, want %s", counts, got, want)
 		}
 	}
 }

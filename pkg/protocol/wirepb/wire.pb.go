@@ -2223,6 +2223,7 @@ type Saving struct {
 	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`
 	EveryNs       int64                  `protobuf:"varint,2,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
 	Whole         bool                   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
+	Rule          uint32                 `protobuf:"varint,4,opt,name=rule,proto3" json:"rule,omitempty"` // 1 = LFCA, 2 = MFCA
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2276,6 +2277,13 @@ func (x *Saving) GetWhole() bool {
 		return x.Whole
 	}
 	return false
+}
+
+func (x *Saving) GetRule() uint32 {
+	if x != nil {
+		return x.Rule
+	}
+	return 0
 }
 
 type Item struct {
@@ -8131,11 +8139,12 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoverrun\x18\x15 \x01(\rR\aoverrun\x123\n" +
 	"\n" +
 	"checkpoint\x18\x16 \x01(\v2\x13.mrs.wire.v1.SavingR\n" +
-	"checkpoint\"K\n" +
+	"checkpoint\"_\n" +
 	"\x06Saving\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\x12\x19\n" +
 	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\x12\x14\n" +
-	"\x05whole\x18\x03 \x01(\bR\x05whole\"H\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\x12\x12\n" +
+	"\x04rule\x18\x04 \x01(\rR\x04rule\"H\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +

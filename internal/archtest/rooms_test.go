@@ -148,6 +148,9 @@ func declaredRooms() map[string]room {
 		},
 		"sdk":              {},
 		"sdk/examples/sum": {imports: "sdk"},
+
+		"sdk/mesh":                {imports: "api/client config grid view", tests: "api api/apitest"},
+		"sdk/examples/countwords": {imports: "sdk/mesh"},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
 				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -49,8 +50,8 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 			t.Error(err)
 		}
 	})
-	for _, name := range programsOf(t, dir) {
-		if _, err := place.Build(t.Context(), name, "cmd/"+name, nil); err != nil {
+	for _, pkg := range programsOf(t, dir) {
+		if _, err := place.Build(t.Context(), path.Base(pkg), pkg, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,6 +61,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 			"submit":     program("submit"),
 			"siteagent":  program("siteagent"),
 			"gridsim":    program("gridsim"),
+			"countwords": program("countwords"),
 			"exits":      exits,
 			"eventually": eventually,
 			"mesh":       h.mesh,
@@ -75,24 +77,29 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 	})
 }
 
-// programsOf are the programs that the scripts of a directory need. The agents are always there.
+// programsOf are the packages of the programs that the scripts of a directory need. The agents are
+// always there.
 func programsOf(t *testing.T, dir string) []string {
 	t.Helper()
-	names := []string{"siteagent", "submit"}
+	needed := []string{"cmd/siteagent", "cmd/submit"}
 	scripts, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var all []byte
 	for _, script := range scripts {
 		text, err := os.ReadFile(filepath.Join(dir, script.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(text, []byte("gridsim")) {
-			return append(names, "gridsim")
+		all = append(all, text...)
+	}
+	for _, pkg := range []string{"cmd/gridsim", "sdk/examples/countwords"} {
+		if bytes.Contains(all, []byte(path.Base(pkg))) {
+			needed = append(needed, pkg)
 		}
 	}
-	return names
+	return needed
 }
 
 // harness is shared by the scripts of one run.

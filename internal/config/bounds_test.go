@@ -81,7 +81,15 @@ func TestBoundsOfSettings(t *testing.T) {
 		{func(a *Agent) { a.Ceilings.MilliCPUs = -1 }, "ceilings:"},
 		{func(a *Agent) { a.DomainKey = "key" }, "domain-key:"},
 		{func(a *Agent) { a.Domain = "" }, "domain:"},
+		{
+			func(a *Agent) { a.TES.URLs = []string{"https://a/b", "ftp://a"} },
+			"tes.urls[1]: want https",
+		},
 		{func(a *Agent) { a.TES.Files = []string{"/data"} }, ""},
+		{
+			func(a *Agent) { a.TES.URLs = []string{"https://a/b", "ftp://a"} },
+			"tes.urls[1]: want https",
+		},
 		{func(a *Agent) { a.TES.Files = []string{"/a", "b"} }, "tes.files[1]: want an absolute"},
 		{func(a *Agent) { a.Peers = []grid.SiteID{site, ""} }, "peers[1]:"},
 		{func(a *Agent) { a.Listen = nil }, "listen: want at least one"},

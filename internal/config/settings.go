@@ -248,6 +248,9 @@ func interfaceSettings() []setting[Agent] {
 			func(a *Agent) *[]string { return &a.TES.Images }, asList[string]()),
 		key("tes.files", "directories whose files workflow engines' tasks may read and write",
 			func(a *Agent) *[]string { return &a.TES.Files }, asList[string]()),
+		key("tes.urls", "beginnings of the addresses that workflow engines' tasks may read, "+
+			"such as https://data.example.org/public/",
+			func(a *Agent) *[]string { return &a.TES.URLs }, asList[string]()),
 		key("log.level", "how much the agent logs",
 			func(a *Agent) *string { return &a.Log.Level },
 			asWord("debug", "info", "warn", "error")).documented().live(),

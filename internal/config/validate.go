@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func (c Agent) Validate() error {
 	for i, dir := range c.TES.Files {
 		errs = append(errs, absolute(fmt.Sprintf("tes.files[%d]", i), dir))
 	}
+	for i, prefix := range c.TES.URLs {
+		errs = append(errs, website(fmt.Sprintf("tes.urls[%d]", i), prefix))
+	}
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	if c.Name == "" || len(c.Name) > 63 || strings.ContainsFunc(c.Name, control) {
 		errs = append(errs, fmt.Errorf("name: want 1 to 63 printable characters, have %q", c.Name))
@@ -85,6 +89,16 @@ func (c Agent) Validate() error {
 			"set placing.choice to nearest"))
 	}
 	return errors.Join(errs...)
+}
+
+// website wants the beginning of an address of the web.
+func website(field, prefix string) error {
+	u, err := url.Parse(prefix)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%s: want https://HOST/PATH, have %q", field, prefix)
+	}
+	return nil
 }
 
 func (n nat) validate() error {

@@ -9,8 +9,9 @@
 // A task is answered as soon as its record is on disk. Its inputs are read, the job is handed over
 // and the outputs are written afterwards, by one goroutine for each task that has not ended, which
 // goes on after a restart of the agent where it was. Files are read and written only below the
-// directories that the owner names, and no link leads out of them. An image says which programs a
-// task expects; the owner names those whose programs the sites have, and others are refused.
+// directories that the owner names, and no link leads out of them; inputs may also come from
+// addresses of the web that the owner names. An image says which programs a task expects; the owner
+// names those whose programs the sites have, and others are refused.
 //
 //	tes.go       Config, Tasks: what is kept of tasks, and who follows them
 //	life.go      one task from its inputs to its outputs
@@ -23,6 +24,7 @@
 //	ran.go       what the script noted of each executor
 //	files.go     the directories that may be read and written
 //	inputs.go    files and directories read
+//	urls.go      files of the web read
 //	outputs.go   files and directories written
 //	store.go     records on disk
 //	pages.go     lists: order, filters, tokens

@@ -106,6 +106,9 @@ func (s *Tasks) GetServiceInfo(
 	for _, dir := range s.shelves.names() {
 		storage = append(storage, "file://"+dir)
 	}
+	for _, prefix := range s.web {
+		storage = append(storage, prefix.String())
+	}
 	info := GetServiceInfo200JSONResponse{
 		Id: "org.mrsmesh.tes." + string(s.cfg.Domain), Name: s.cfg.Name, Version: s.cfg.Build,
 		Storage: &storage, TesResourcesBackendParameters: &known,

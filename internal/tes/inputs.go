@@ -21,14 +21,20 @@ const mayRun = 0o100
 
 // locate looks whether the files that a task reads are there, and may be read, and where it
 // writes to. It fills in the type of inputs that name none.
-func (all shelves) locate(given TesTask, w *work) error {
+func (all shelves) locate(given TesTask, w *work, web websites) error {
 	for i := range w.inputs {
-		in := &(*w.task.Inputs)[i]
+		in, field := &(*w.task.Inputs)[i], fmt.Sprintf("inputs[%d]", i)
 		if literal(*in) {
 			continue
 		}
+		if onWeb(*in.Url) {
+			if err := web.locate(field, *in); err != nil {
+				return err
+			}
+			continue
+		}
 		typed := (*given.Inputs)[i].Type != nil
-		if err := all.locateInput(fmt.Sprintf("inputs[%d]", i), in, typed); err != nil {
+		if err := all.locateInput(field, in, typed); err != nil {
 			return err
 		}
 	}
@@ -86,10 +92,15 @@ func reason(err error) string {
 }
 
 // put stores an input.
-func put(ctx context.Context, r room, all shelves, in TesInput) (grid.Input, error) {
+func put(
+	ctx context.Context, r room, all shelves, web websites, in TesInput,
+) (grid.Input, error) {
 	if literal(in) {
 		ref, err := r.PutData(ctx, false, strings.NewReader(*in.Content))
 		return inputOf(ref), err
+	}
+	if onWeb(*in.Url) {
+		return web.fetch(ctx, r, *in.Url)
 	}
 	p, err := all.find("url", *in.Url)
 	if err != nil {

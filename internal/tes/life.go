@@ -99,14 +99,14 @@ func (s *Tasks) gather(ctx context.Context, task TesTask) (job grid.Job, err err
 	defer done()
 	var inputs []grid.Input
 	for i := range w.inputs {
-		in, wrong := put(ctx, s.backend, s.shelves, (*w.task.Inputs)[i])
+		in, wrong := put(ctx, s.backend, s.shelves, s.web, (*w.task.Inputs)[i])
 		if wrong != nil {
 			return job, fmt.Errorf("inputs[%d]: %w", i, wrong)
 		}
 		inputs = append(inputs, in)
 	}
 	text := w.script()
-	script, err := put(ctx, s.backend, nil, TesInput{Content: &text})
+	script, err := put(ctx, s.backend, nil, nil, TesInput{Content: &text})
 	if err != nil {
 		return job, err
 	}

@@ -49,6 +49,7 @@ type events interface {
 type Config struct {
 	Dir    string        // for the records of tasks; made with the first of them
 	Files  []string      // directories below which files are read and written; none = no files
+	URLs   []string      // beginnings of addresses of the web that are read; none = no addresses
 	Images []string      // names of images whose programs the sites have; * stands for any text
 	Keep   time.Duration // how long tasks are kept after their end; 0 = as long as there is space
 	Bytes  int64         // most that records take, except for one; 0 = no limit
@@ -70,6 +71,7 @@ type Tasks struct {
 	cfg     Config
 	backend Backend
 	shelves shelves
+	web     websites
 	store   *store
 	busy    chan struct{} // holds a token for each task whose files are read or written
 	fresh   chan *entry   // new tasks, for Run
@@ -103,6 +105,7 @@ func New(b Backend, cfg Config) *Tasks {
 	}
 	s := &Tasks{
 		cfg: cfg, backend: b, shelves: newShelves(cfg.Files),
+		web:   newWebsites(cfg.URLs),
 		store: &store{dir: filepath.Clean(cfg.Dir), sizes: map[string]int64{}},
 		busy:  make(chan struct{}, readers),
 		fresh: make(chan *entry), tasks: map[string]*entry{}, byJob: map[grid.JobID]*entry{},
@@ -280,7 +283,7 @@ func (s *Tasks) hasSpace() error {
 func (s *Tasks) create(ctx context.Context, task TesTask) (string, error) {
 	w, err := check(task, s.cfg.Images)
 	if err == nil {
-		err = s.shelves.locate(task, &w)
+		err = s.shelves.locate(task, &w, s.web)
 	}
 	if err != nil {
 		return "", err

@@ -17,6 +17,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+var ownerAway = flag.Duration("owner-away", 0,
+	"how long the owner is away in TestTheOwnerIsAway, at least")
+
 var standbyKills = flag.Int("standby-kills", 2,
 	"how many times each test of standbys ends the submitter's agent")
 
@@ -334,10 +337,12 @@ func TestTheOwnerIsAway(t *testing.T) {
 				g.owner.loseDisk(t, g.dir)
 			}
 			acting, _ := g.awaitSuccessor(t, killed)
-			eventually(t, patience, "the job has ended", func() bool {
-				at := acting.groupOf(t, g.owner)
-				return at.Here && at.Jobs > 0 && at.Open == 0
-			})
+			eventually(t, patience+*ownerAway, "the job has ended, and the owner is away for long",
+				func() bool {
+					at := acting.groupOf(t, g.owner)
+					over := at.Here && at.Jobs > 0 && at.Open == 0
+					return over && time.Since(killed) >= *ownerAway
+				})
 			g.owner.start(t)
 			g.awaitGroup(t)
 			g.wantResults(t, id, 3)

@@ -15,8 +15,8 @@ func (a *app) jobCommand() *cobra.Command {
 	hold := false
 	cmd := &cobra.Command{
 		Use: "job FILE",
-		Short: "Submit a job file, or a flow of several jobs (YAML or JSON; - reads standard " +
-			"input)",
+		Short: "Submit a job file, a flow of several jobs or a TES task (YAML or JSON; - reads " +
+			"standard input)",
 		Long: `Submit a job file. Its inputs are uploaded to the local agent first; the job's
 id is printed. With --wait the command ends with the job and writes its outputs
 beside the job file.
@@ -35,9 +35,12 @@ others it runs, and which of their outputs it needs:
       outputs: [{path: /out/n, to: words.txt}]
 
 All of it is checked before anything starts. The agent hands the outputs on, so
-that it goes on without this command.`,
+that it goes on without this command.
+
+A JSON file whose key executors holds programs is a task of GA4GH TES; the agent
+reads its inputs and writes its outputs itself (docs/tes.md).`,
 		Example: "  submit job pi.yaml\n  submit job pi.yaml --wait\n" +
-			"  submit job flow.yaml --wait\n" +
+			"  submit job flow.yaml --wait\n  submit job task.json --wait\n" +
 			"  submit describe mfrg -o json | submit job - --parsable",
 		Args: exactly(1, "one job file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +56,13 @@ that it goes on without this command.`,
 				}
 				return a.submitFlow(cmd.Context(), source, follow)
 			}
+			if jobfile.IsTES(source.data) {
+				if follow.noWait || hold {
+					return usage("--no-wait, --hold: a task of GA4GH TES can be neither; " +
+						"write a job file")
+				}
+				return a.submitTES(cmd.Context(), source, follow)
+			}
 			plan, err := jobfile.Load(source.data, source.folder, a.readingOf(source))
 			if err != nil {
 				return err
@@ -64,7 +74,14 @@ that it goes on without this command.`,
 	cmd.Flags().BoolVar(&hold, "hold", false, "place it only when submit release lets it go")
 	cmd.Flags().BoolVarP(&follow.wait, "wait", "w", false, "wait for the end and write the outputs")
 	follow.flags(cmd)
+	a.outsideFlag(cmd)
 	return cmd
+}
+
+// outsideFlag is for commands that read the inputs of a job file.
+func (a *app) outsideFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.allowOutside, "allow-outside", false,
+		"upload also inputs that lie outside of the job file's folder")
 }
 
 // jobText is a job file as it was read.
@@ -98,7 +115,9 @@ func (a *app) readFile(name string) (jobText, error) {
 }
 
 func (a *app) readingOf(text jobText) jobfile.Options {
-	return jobfile.Options{Name: text.shown, Now: a.now(), Runtime: a.config.Runtime}
+	return jobfile.Options{
+		Name: text.shown, Now: a.now(), Runtime: a.config.Runtime, AllowOutside: a.allowOutside,
+	}
 }
 
 // loadFile reads the file of one job and gives its folder.
@@ -107,8 +126,11 @@ func (a *app) loadFile(name string) (*jobfile.Plan, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if jobfile.IsFlow(text.data) {
+	switch {
+	case jobfile.IsFlow(text.data):
 		return nil, "", usage("%s is a flow of several jobs; name a file of one", text.shown)
+	case jobfile.IsTES(text.data):
+		return nil, "", usage("%s is a task of GA4GH TES; name a job file", text.shown)
 	}
 	plan, err := jobfile.Load(text.data, text.folder, a.readingOf(text))
 	return plan, text.folder, err

@@ -32,6 +32,7 @@
 //	recover.go       submit recover
 //	version.go       submit version
 //	submit.go        handing a job over, and following it
+//	tes.go           a task of GA4GH TES handed over, and followed
 //	placing.go       flags that say where and when
 //	upload.go        inputs stored at the agent
 //	transfer.go      ... how much of them is

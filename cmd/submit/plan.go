@@ -44,6 +44,7 @@ never fits.`,
 			return nil
 		},
 	}
+	a.outsideFlag(cmd)
 	cmd.Flags().StringVar(&svg, "svg", "", "draw the virtual map into this file")
 	return cmd
 }

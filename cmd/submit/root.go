@@ -28,6 +28,8 @@ type app struct {
 	config   config.Submit
 	client   *client.Client
 	parsable bool
+
+	allowOutside bool // inputs may lie outside of the job file's folder
 }
 
 // say prints a line for people.

@@ -129,7 +129,9 @@ func (a *app) handBatch(ctx context.Context, batch sbatch.Batch) error {
 		return fmt.Errorf("write the job file: %w", err)
 	}
 	folder := cmp.Or(batch.Given["chdir"].Value, ".")
-	plan, err := jobfile.Load(data, folder, a.readingOf(jobText{}))
+	options := a.readingOf(jobText{})
+	options.AllowOutside = true // the user has typed them
+	plan, err := jobfile.Load(data, folder, options)
 	if err != nil {
 		return withoutLines(err)
 	}

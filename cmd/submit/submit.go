@@ -86,7 +86,9 @@ func (a *app) planOfDocument(doc map[string]any) (*jobfile.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read flags: %w", err)
 	}
-	plan, err := jobfile.Load(data, ".", jobfile.Options{Now: a.now(), Runtime: a.config.Runtime})
+	plan, err := jobfile.Load(data, ".", jobfile.Options{
+		Now: a.now(), Runtime: a.config.Runtime, AllowOutside: true, // the user has typed them
+	})
 	if all, ok := errors.AsType[jobfile.Errors](err); ok {
 		for _, one := range all {
 			one.Line = 0 // there is no file to look into

@@ -29,6 +29,8 @@ type File struct {
 
 	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds
+
+	allowOutside bool // as Options say
 }
 
 // Ref is a text that names content: a path or cid:CID.
@@ -72,7 +74,7 @@ const (
 )
 
 // newFile is a job file with the defaults and nothing to run.
-func newFile() *File {
+func newFile(o Options) *File {
 	return &File{
 		Spec: grid.Spec{
 			Need: grid.Resources{
@@ -81,6 +83,6 @@ func newFile() *File {
 			},
 			Weights: grid.DefaultWeights(),
 		},
-		Count: 1, TTL: defaultTTL, lines: map[string]int{},
+		Count: 1, TTL: defaultTTL, lines: map[string]int{}, allowOutside: o.AllowOutside,
 	}
 }

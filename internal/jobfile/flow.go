@@ -35,6 +35,12 @@ func IsFlow(data []byte) bool {
 	return broken == nil && valueOf(root, "jobs") != nil
 }
 
+// IsTES reports whether a text is a task of GA4GH TES, which no job file is: it has executors.
+func IsTES(data []byte) bool {
+	root, broken := parseText(data)
+	return broken == nil && valueOf(root, "executors") != nil
+}
+
 // valueOf is the value of a key of a mapping, or nil.
 func valueOf(node *yaml.Node, key string) *yaml.Node {
 	if node == nil || node.Kind != yaml.MappingNode {
@@ -55,7 +61,7 @@ func LoadFlow(data []byte, folder string, o Options) (*Flow, error) {
 	if broken != nil {
 		return nil, Errors{broken}.sorted(o.Name)
 	}
-	r := &flowReader{options: o, folder: folder, parser: &parser{file: newFile()}, flow: &Flow{}}
+	r := &flowReader{options: o, folder: folder, parser: &parser{file: newFile(o)}, flow: &Flow{}}
 	r.read(root)
 	if len(r.errs) == 0 {
 		r.link()
@@ -119,7 +125,9 @@ func (r *flowReader) job(name string, node, defaults *yaml.Node) {
 		r.failName(node.Line, field, name)
 		return
 	}
-	p := &parser{file: newFile(), now: r.options.Now, runtime: r.options.Runtime, flow: true}
+	p := &parser{
+		file: newFile(r.options), now: r.options.Now, runtime: r.options.Runtime, flow: true,
+	}
 	p.root(withDefaults(node, defaults))
 	plan, err := p.file.Resolve("", r.folder)
 	found := p.errs

@@ -202,7 +202,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		"container: x":           "job.yaml:1: container: not supported by this version",
 
 		"wasm: w\ncheckpoint: {policy: a}": "job.yaml:2: checkpoint: want a text",
-		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off, every 5m or " +
+		"wasm: w\ncheckpoint: on": "job.yaml:2: checkpoint: want auto, off, every 5m, lfca every 5m, " +
+			"mfca every 5m or " +
 			"transparent, have \"on\"; leave it out for auto",
 		"wasm: w\ncheckpoint: every 10ms": "job.yaml:2: checkpoint: want an interval of 1s " +
 			"to 24h0m0s, have 10ms",
@@ -303,8 +304,9 @@ func TestMissingFilesAndLinks(t *testing.T) {
 		"wasm: w\ninputs: [{path: /a, from: d/up}]": "inputs[0].from: d/up is a link out",
 		"wasm: w\ninputs: [{path: /a, from: up}]":   "inputs[0].from: up/f is a link out of the folder",
 		"wasm: w\ninputs: [{path: /a, from: e}]":    "inputs[0].from: e/link is a link to a folder",
-		"wasm: w\ninputs: [{path: /a, from: /nonexistent}]": "no such file or folder: " +
-			"/nonexistent",
+		"wasm: w\ninputs: [{path: /a, from: /nonexistent}]": "inputs[0].from: /nonexistent is " +
+			"outside of the job file's folder",
+		"wasm: /etc/passwd":                  "wasm: /etc/passwd is outside of the job file's folder",
 		"wasm: w\nitems: {glob: \"none/*\"}": "items.glob: nothing matches none/*",
 		"wasm: w\nitems: [a]\ninputs: [{path: /a, from: \"x/{{item}}\"}]": "no such file or " +
 			"folder: x/a",

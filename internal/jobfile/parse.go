@@ -19,13 +19,16 @@ type Options struct {
 	// next occurrence.
 	Now     time.Time
 	Runtime time.Duration // for jobs that give none; 0 = DefaultRuntime
+	// AllowOutside lets inputs lie outside of the job file's folder. A file of somebody else could
+	// send away whatever its reader can read.
+	AllowOutside bool
 }
 
 // Parse reads a job file. The error is an Errors with everything that is wrong.
 // The file it gives beside an error holds what could be read, so that Resolve can
 // look for further mistakes.
 func Parse(data []byte, o Options) (*File, error) {
-	p := &parser{file: newFile(), now: o.Now, runtime: o.Runtime}
+	p := &parser{file: newFile(o), now: o.Now, runtime: o.Runtime}
 	root, broken := parseText(data)
 	if broken != nil {
 		p.errs = append(p.errs, broken)

@@ -206,14 +206,14 @@ func (r *resolver) explain(field, text string, err error) {
 	case errors.Is(err, fs.ErrPermission):
 		r.fail(field, "change its permissions", "%s cannot be read", text)
 	case strings.Contains(err.Error(), "escapes"):
-		r.fail(field, "copy the file into the folder, or name it by its absolute path",
+		r.fail(field, "copy the file into the folder",
 			"%s is a link out of the job file's folder", text)
 	default:
 		r.fail(field, "check the file", "%s cannot be read: %v", text, err)
 	}
 }
 
-// find looks at one from. A relative path stays in the job file's folder.
+// find looks at one from. Unless the options allow more, it stays in the job file's folder.
 func (r *resolver) find(text string) (Source, error) {
 	if cid, found := strings.CutPrefix(text, "cid:"); found {
 		return Source{CID: grid.CID(cid)}, nil
@@ -224,6 +224,9 @@ func (r *resolver) find(text string) (Source, error) {
 	full := filepath.Clean(text)
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(r.folder, full)
+	}
+	if !r.file.allowOutside {
+		return r.inside(full, text)
 	}
 	info, err := os.Stat(full)
 	if err != nil {
@@ -239,6 +242,26 @@ func (r *resolver) find(text string) (Source, error) {
 	}
 	defer func() { _ = root.Close() }() // only read from
 	return look(root, folder, name)
+}
+
+// inside looks at a path that must lie in the job file's folder.
+func (r *resolver) inside(full, text string) (Source, error) {
+	folder, err := filepath.Abs(r.folder)
+	if err != nil {
+		return Source{}, err
+	}
+	if full, err = filepath.Abs(full); err != nil {
+		return Source{}, err
+	}
+	name, err := filepath.Rel(folder, full)
+	if err != nil || !filepath.IsLocal(name) {
+		return Source{}, &entryError{
+			text: text + " is outside of the job file's folder",
+			remedy: "copy it into the folder; if you know what the file sends away, " +
+				"submit it with --allow-outside",
+		}
+	}
+	return look(r.root, r.folder, name)
 }
 
 // checkTargets looks at where outputs go once {{item}} is known.

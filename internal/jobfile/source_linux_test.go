@@ -102,8 +102,14 @@ func TestAFolderInFull(t *testing.T) {
 	want = slices.DeleteFunc(want, func(e entry) bool { return e.Name == "link" })
 	inner := filepath.Join(dir, "s", "a")
 	for _, from := range []string{"../../s", filepath.Join(dir, "s")} {
-		plan, err := jobfile.Load([]byte("command: [x]\ninputs: [{path: /a, from: "+from+"}]\n"), inner,
-			options())
+		text := []byte("command: [x]\ninputs: [{path: /a, from: " + from + "}]\n")
+		outside := options()
+		if plan, err := jobfile.Load(text, inner, outside); err == nil ||
+			!strings.Contains(err.Error(), "--allow-outside") {
+			t.Errorf("%s: %+v, %v", from, plan, err)
+		}
+		outside.AllowOutside = true
+		plan, err := jobfile.Load(text, inner, outside)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +159,9 @@ func TestSourcesThatChange(t *testing.T) {
 		"f/x": "inputs[0].from: f/x cannot be read: ",
 	} {
 		body := "command: [x]\ninputs: [{path: /a, from: " + text + "}]"
-		_, err := jobfile.Load([]byte(body), dir, options())
+		anywhere := options()
+		anywhere.AllowOutside = true
+		_, err := jobfile.Load([]byte(body), dir, anywhere)
 		if got := fmt.Sprint(err); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

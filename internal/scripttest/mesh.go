@@ -80,6 +80,7 @@ func plan(place, programs *localmesh.Place, commands bool, gifts []localmesh.Gif
 	return localmesh.New(place, programs.File("siteagent"), "home", gifts, func(c *config.Agent) {
 		if commands {
 			c.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
+			c.TES.Images = []string{"debian*"}
 		}
 	})
 }

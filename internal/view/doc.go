@@ -10,6 +10,7 @@
 //	job.go             jobs and tasks, and their phases
 //	copies.go          the copies in which a task runs
 //	spec.go            a job's specification, to and from pkg/grid
+//	tes.go             tasks of workflow engines
 //	move.go            tasks on their way to other sites
 //	offer.go           how sites answered
 //	counterfactual.go  what a refused job would have to ask less of

@@ -2,6 +2,16 @@
 // bearer token. Errors are typed: ErrUnreachable when no agent answers, otherwise
 // a *view.Problem, which errors.Is knows as view.ErrNotFound, view.ErrDenied,
 // view.ErrConflict, view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid.
+//
+//	client.go         Client: requests and their errors; jobs, sites, the agent itself
+//	submit.go         a job handed over, once
+//	tes.go            tasks of GA4GH TES
+//	data.go           files there and back, and what tasks print
+//	events.go         events as they come
+//	members.go        members, invitations, checks
+//	links.go          linked domains
+//	planning.go       reservations, and the site's plan
+//	configuration.go  the agent's settings
 package client
 
 import (
@@ -30,6 +40,7 @@ const (
 	dialTimeout   = 5 * time.Second
 	headerTimeout = 6 * time.Minute // a plan takes up to its TTL of 5 minutes
 	maxAnswer     = 256 << 20       // bytes of one JSON answer
+	apiPath       = "/api/v1"
 )
 
 // Client talks to one agent. It is safe for concurrent use.
@@ -54,7 +65,7 @@ func New(addr, token string) (*Client, error) {
 			return nil, fmt.Errorf("address %q: %w: want http://HOST:PORT", addr, grid.ErrInvalid)
 		}
 		transport.DialContext = dialer.DialContext
-		c.base, c.token = "http://"+parsed.Host+"/api/v1", token
+		c.base, c.token = "http://"+parsed.Host+apiPath, token
 		return c, nil
 	}
 	path := strings.TrimPrefix(addr, "unix:")
@@ -64,7 +75,7 @@ func New(addr, token string) (*Client, error) {
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", path)
 	}
-	c.base = "http://localhost/api/v1"
+	c.base = "http://localhost" + apiPath
 	return c, nil
 }
 
@@ -74,6 +85,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // call is one request.
 type call struct {
 	method, path string
+	root         bool // the path is not below /api/v1
 	query        url.Values
 	body         io.Reader
 	kind         string // content type of the body
@@ -83,6 +95,9 @@ type call struct {
 // do sends a request and gives the answer with an open body, or the problem.
 func (c *Client) do(ctx context.Context, in call) (*http.Response, error) {
 	target := c.base + in.path
+	if in.root {
+		target = strings.TrimSuffix(c.base, apiPath) + in.path
+	}
 	if len(in.query) > 0 {
 		target += "?" + in.query.Encode()
 	}

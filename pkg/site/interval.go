@@ -76,7 +76,7 @@ func mtbf(hour float64) time.Duration {
 // been up for longer than the task runs, but not too often in a row. (FIBR paper, 3.2)
 func (m *Machine) leavesOut(a *attempt) bool {
 	s := &a.saving
-	if a.task.Checkpoint.Rule != grid.SaveLFCA {
+	if a.task.Checkpoint.Rule != grid.SaveLFCA || m.isToLeave(a) {
 		return false
 	}
 	rule := ckpt.LFCA{

@@ -91,6 +91,22 @@ func TestPaperLFCALeavesOut(t *testing.T) {
 	}
 }
 
+// The last checkpoint of a task that is to leave is not left out.
+func TestLFCAKeepsNobodyHere(t *testing.T) {
+	r := newRig(t)
+	id := r.saving(ruled(grid.SaveLFCA, 10*time.Second, time.Minute))
+	for sign := ""; sign != "-"; { // two more will be left out
+		sign, _ = r.saves(id, 1)
+	}
+	r.receive(alice, protocol.Move{Attempt: id})
+	last := one[protocol.Movable](r, alice).Next
+	r.step(step.Saved{Attempt: id, Problem: "the state changed while it was read"})
+	r.reported(eventSaveFailed)
+	if again := only[step.Save](r.advance(hurrySave)); len(again) != 1 || again[0].Number <= last {
+		t.Errorf("after a failure it asks for %+v, want one after number %d", again, last)
+	}
+}
+
 // "If RE < Mf and I < alpha E ... I_new = I_old + I, else I_new = I_old - I" (FIBR paper, 3.3).
 func TestPaperMFCAAdapts(t *testing.T) {
 	r := newRig(t)

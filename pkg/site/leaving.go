@@ -209,6 +209,11 @@ func (m *Machine) askedSave(a *attempt) uint64 {
 	return l.next
 }
 
+// isToLeave reports whether somebody waits for the last checkpoint of an attempt.
+func (m *Machine) isToLeave(a *attempt) bool {
+	return a.leaving.told || m.now.Sub(a.leaving.asked) < askedAgain
+}
+
 func (m *Machine) sendMovable(a *attempt, why grid.Reason, next uint64) {
 	m.out.Send(a.submitter, protocol.Movable{
 		Attempt: a.id, Reason: why, Saves: a.saving.able, Begun: a.started, Next: next,

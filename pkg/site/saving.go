@@ -159,7 +159,7 @@ func (m *Machine) onSaved(in step.Saved) {
 		r.Text = in.Problem
 		m.out.Report(step.LevelWarn, eventSaveFailed, r)
 		pause := m.saveInterval(a)
-		if a.leaving.told || m.now.Sub(a.leaving.asked) < askedAgain {
+		if m.isToLeave(a) {
 			pause = min(pause, hurrySave)
 		}
 		m.saveAfter(a, pause)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/api/socket"
 )
 
 // maxSocketPath is the longest path of a unix socket that every system allows, in bytes, with space
@@ -47,6 +49,9 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make folder of socket: %w", err)
+	}
+	if err := socket.CheckFolder(path); err != nil {
+		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
 	}
 	if err := clearSocket(ctx, path); err != nil {
 		return nil, err

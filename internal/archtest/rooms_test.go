@@ -127,13 +127,15 @@ func declaredRooms() map[string]room {
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
-			imports: "grid view jobfile obs tes api/web", tests: "api/client api/apitest",
+			imports: "grid view jobfile obs tes api/web api/socket",
+			tests:   "api/client api/apitest",
 		},
 		"internal/tes": {
 			imports: "grid view durable", tests: "api api/apitest config localmesh",
 		},
 		"internal/api/web":     {},
-		"internal/api/client":  {imports: "grid view", tests: "api api/apitest jobfile obs"},
+		"internal/api/socket":  {},
+		"internal/api/client":  {imports: "grid view api/socket", tests: "api api/apitest jobfile obs"},
 		"internal/api/apitest": {imports: "grid view api"},
 		"internal/eval": {
 			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +

@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/api/socket"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -73,6 +74,9 @@ func New(addr, token string) (*Client, error) {
 		return nil, fmt.Errorf("address %q: %w: want the path of the agent's socket or http://HOST:PORT", addr, grid.ErrInvalid)
 	}
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if err := socket.Check(path); err != nil {
+			return nil, err
+		}
 		return dialer.DialContext(ctx, "unix", path)
 	}
 	c.base = "http://localhost" + apiPath

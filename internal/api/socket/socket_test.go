@@ -36,7 +36,7 @@ func listen(t *testing.T, mode fs.FileMode) (folder, path string) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(top) })
 	folder = filepath.Join(top, "f")
-	if err := os.Mkdir(folder, 0o700); err != nil {
+	if err = os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(folder, "s")
@@ -46,7 +46,7 @@ func listen(t *testing.T, mode fs.FileMode) (folder, path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	if err := os.Chmod(folder, mode); err != nil {
+	if err = os.Chmod(folder, mode); err != nil {
 		t.Fatal(err)
 	}
 	return folder, path

@@ -146,7 +146,7 @@ func (m *mesh) onMap(t *testing.T, kind, runtime, arg string) grid.JobID {
 	file := fmt.Sprintf(
 		"wasm: %s\nargs: [%q]\nruntime: %s\nmap: {kind: %s}\n", bin.guest, arg, runtime, kind,
 	)
-	return fresh(t, m.submitWith(t, file, "job", "--parsable", "-"))
+	return fresh(t, m.submitWith(t, file, "job", "--parsable", "--allow-outside", "-"))
 }
 
 // A short job never queues behind a long one while another site idles, in either map.

@@ -293,7 +293,7 @@ func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
 func TestFactsWithoutTheirLogDoNotAct(t *testing.T) {
 	t.Parallel()
 	for _, alive := range []bool{true, false} {
-		nodes := grouped(t, 4)
+		nodes := grouped(t, 5) // while a slow standby is replaced there are three
 		owner := nodes[0]
 		id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
 		owner.await(t, id, view.PhaseRunning)

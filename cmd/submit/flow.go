@@ -218,15 +218,14 @@ func (a *app) interruptedFlow(ctx context.Context, h *handed, f following, err e
 			"fetches a job's outputs, `submit cancel %s` ends it.", h.list(), h.list())
 		return &codeError{code: exitDetached}
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
-	defer cancel()
-	for _, id := range h.ids {
-		if err := a.client.Cancel(grace, id); err != nil {
-			return fmt.Errorf("cancel job %s: %w", id, err)
+	return a.cancelled(ctx, "the flow", func(ctx context.Context) error {
+		for _, id := range h.ids {
+			if err := a.client.Cancel(ctx, id); err != nil {
+				return fmt.Errorf("job %s: %w", id, err)
+			}
 		}
-	}
-	a.say("\nthe flow was cancelled")
-	return &codeError{code: exitDetached}
+		return nil
+	})
 }
 
 // flowProgress shows how far each job of a flow is.

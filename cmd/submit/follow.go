@@ -236,11 +236,20 @@ func (a *app) interrupted(ctx context.Context, last view.JobView, id grid.JobID,
 		)
 		return &codeError{code: exitDetached}
 	}
+	return a.cancelled(ctx, fmt.Sprintf("job %s", id), func(ctx context.Context) error {
+		return a.client.Cancel(ctx, id)
+	})
+}
+
+// cancelled ends what was followed, after an interrupt, and says so.
+func (a *app) cancelled(
+	ctx context.Context, what string, end func(context.Context) error,
+) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	if err := a.client.Cancel(grace, id); err != nil {
-		return fmt.Errorf("cancel job %s: %w", id, err)
+	if err := end(grace); err != nil {
+		return fmt.Errorf("cancel %s: %w", what, err)
 	}
-	a.say("\njob %s cancelled", id)
+	a.say("\n%s cancelled", what)
 	return &codeError{code: exitDetached}
 }

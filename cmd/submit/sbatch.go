@@ -130,7 +130,7 @@ func (a *app) handBatch(ctx context.Context, batch sbatch.Batch) error {
 	}
 	folder := cmp.Or(batch.Given["chdir"].Value, ".")
 	options := a.readingOf(jobText{})
-	options.AllowOutside = true // the user has typed them
+	options.AllowOutside = true // batch scripts name files anywhere, as with Slurm
 	plan, err := jobfile.Load(data, folder, options)
 	if err != nil {
 		return withoutLines(err)

@@ -129,11 +129,7 @@ func (a *app) interruptedTES(ctx context.Context, id string, f following, err er
 		a.say("\ndetached; task %s goes on and writes its outputs itself", id)
 		return &codeError{code: exitDetached}
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
-	defer cancel()
-	if err := a.client.CancelTES(grace, id); err != nil {
-		return fmt.Errorf("cancel task %s: %w", id, err)
-	}
-	a.say("\ntask %s cancelled", id)
-	return &codeError{code: exitDetached}
+	return a.cancelled(ctx, "task "+id, func(ctx context.Context) error {
+		return a.client.CancelTES(ctx, id)
+	})
 }

@@ -35,12 +35,6 @@ func IsFlow(data []byte) bool {
 	return broken == nil && valueOf(root, "jobs") != nil
 }
 
-// IsTES reports whether a text is a task of GA4GH TES, which no job file is: it has executors.
-func IsTES(data []byte) bool {
-	root, broken := parseText(data)
-	return broken == nil && valueOf(root, "executors") != nil
-}
-
 // valueOf is the value of a key of a mapping, or nil.
 func valueOf(node *yaml.Node, key string) *yaml.Node {
 	if node == nil || node.Kind != yaml.MappingNode {

@@ -16,3 +16,9 @@ func Load(data []byte, folder string, o Options) (*Plan, error) {
 	}
 	return nil, append(all, more...).sorted(o.Name)
 }
+
+// IsTES reports whether a text is a task of GA4GH TES, which no job file is: it has executors.
+func IsTES(data []byte) bool {
+	root, broken := parseText(data)
+	return broken == nil && valueOf(root, "executors") != nil
+}

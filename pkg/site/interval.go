@@ -34,11 +34,11 @@ func (m *Machine) saveInterval(a *attempt) time.Duration {
 	return bestInterval(s.cost, mtbf(m.up(time.Hour)))
 }
 
-// countsWithin is the time that the next checkpoint is expected to take until it counts: that of
-// the slowest of the latest ones, which are forgotten by and by. No more than half of an interval
-// is left for it, so that a slow link does not have a program save all the time.
+// countsWithin is the time that is left for the next checkpoint until it counts: twice that of the
+// slowest of the latest ones, which are forgotten by and by, as it may be slower. It is no more
+// than half of an interval, so that a slow link does not have a program save all the time.
 func (s *saving) countsWithin(every time.Duration) time.Duration {
-	expected := s.counts
+	expected := 2 * s.counts
 	if expected == 0 {
 		expected = firstSaveCost
 	}

@@ -37,7 +37,7 @@ func TestIntervalsFollowTheSite(t *testing.T) {
 	r, a := newRig(t), &attempt{}
 	a.task.Checkpoint.Every = 3 * time.Second
 	for counts, want := range map[time.Duration]time.Duration{
-		0: 2 * time.Second, 10 * time.Millisecond: 2990 * time.Millisecond,
+		0: 2 * time.Second, 10 * time.Millisecond: 2980 * time.Millisecond,
 		time.Minute: 1500 * time.Millisecond,
 	} {
 		a.saving.counts = counts

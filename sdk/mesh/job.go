@@ -1,11 +1,13 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -48,20 +50,14 @@ type Job struct {
 
 // grid fills in what is left out.
 func (j Job) grid() grid.Job {
-	or := func(value, usual float64) float64 {
-		if value == 0 {
-			return usual
-		}
-		return value
-	}
 	spec := grid.Spec{
 		Name: j.Name, Kind: grid.KindCommand, Args: j.Command,
 		Need: grid.Resources{
-			MilliCPUs:   int64(or(j.CPUs, usualCPUs) * 1000),
-			MemoryBytes: int64(or(float64(j.Memory), usualMemory)),
-			DiskBytes:   int64(or(float64(j.Disk), usualDisk)),
+			MilliCPUs:   int64(math.Round(cmp.Or(j.CPUs, usualCPUs) * 1000)),
+			MemoryBytes: cmp.Or(j.Memory, usualMemory),
+			DiskBytes:   cmp.Or(j.Disk, usualDisk),
 		},
-		Runtime: time.Duration(or(float64(j.Runtime), float64(usualRuntime))),
+		Runtime: cmp.Or(j.Runtime, usualRuntime),
 		Weights: grid.DefaultWeights(),
 	}
 	if j.Module.CID != "" {
@@ -164,14 +160,14 @@ func (m *Mesh) Log(ctx context.Context, id ID, index uint32, stream string) (io.
 
 // Output opens what a task of a job has left at a path. The caller closes it.
 func (m *Mesh) Output(ctx context.Context, id ID, index uint32, at string) (io.ReadCloser, error) {
-	tasks, err := m.Tasks(ctx, id)
+	task, err := m.client.Tasks(ctx, id, index, 1)
 	if err != nil {
 		return nil, err
 	}
-	if int64(index) >= int64(len(tasks)) {
+	if len(task) == 0 {
 		return nil, fmt.Errorf("output: %w: job %s has no task %d", ErrNotFound, id, index)
 	}
-	for _, left := range tasks[index].Outputs {
+	for _, left := range task[0].Outputs {
 		if left.Path == place(at) {
 			_, body, err := m.client.GetData(ctx, left.CID)
 			return body, err

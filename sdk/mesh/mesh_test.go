@@ -22,14 +22,10 @@ func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // open serves an agent of the API's tests, which keeps jobs and runs none, and opens the way to it.
 // Real agents are in cmd/submit's script countwords.
-func open(t *testing.T) (*mesh.Mesh, *apitest.Agent) {
+func open(t *testing.T) *mesh.Mesh {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	agent, socket := apitest.New(now), filepath.Join(dir, "s.sock")
-	server, err := api.New(agent, api.Options{Socket: socket})
+	const token = "0123456789abcdef"
+	server, err := api.New(apitest.New(now), api.Options{Listen: "127.0.0.1:0", Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +35,7 @@ func open(t *testing.T) (*mesh.Mesh, *apitest.Agent) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
-	m, err := mesh.OpenAt(socket, "")
+	m, err := mesh.OpenAt("http://"+server.Addr().String(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,15 +45,14 @@ func open(t *testing.T) (*mesh.Mesh, *apitest.Agent) {
 		if err := <-done; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-		_ = os.RemoveAll(dir)
 	})
-	return m, agent
+	return m
 }
 
 // A job is submitted as its fields say, and what is left out has a default.
 func TestAJobIsSubmitted(t *testing.T) {
 	t.Parallel()
-	m, _ := open(t)
+	m := open(t)
 	text, err := m.PutText(t.Context(), "one two")
 	if err != nil || text.Bytes != 7 {
 		t.Fatalf("put: %+v, %v", text, err)
@@ -103,7 +98,7 @@ func TestAJobIsSubmitted(t *testing.T) {
 // What is stored comes back, and a file keeps its x bit.
 func TestFilesThereAndBack(t *testing.T) {
 	t.Parallel()
-	m, _ := open(t)
+	m := open(t)
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -128,7 +123,7 @@ func TestFilesThereAndBack(t *testing.T) {
 // Waiting ends with the job, whatever its end, and with the context.
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel()
-	m, _ := open(t)
+	m := open(t)
 	id, err := m.Submit(t.Context(), mesh.Job{Command: []string{"true"}})
 	if err != nil {
 		t.Fatal(err)

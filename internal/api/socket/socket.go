@@ -4,6 +4,7 @@
 package socket
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +12,7 @@ import (
 )
 
 // CheckFolder looks at the folder in which a socket is to be made. It must belong to this user or
-// to root, and others must not be able to replace what is in it.
+// to root, and no others but those of its group may be able to replace what is in it.
 func CheckFolder(path string) error { return checkFolder(path, os.Geteuid()) }
 
 // Check looks at a socket and its folder before anything is sent there. A socket that is not there
@@ -39,8 +40,11 @@ func checkFolder(path string, me int) error {
 
 func check(path string, me int) error {
 	info, err := os.Lstat(path)
-	if err != nil {
-		return nil //nolint:nilerr // who connects says it better
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // who connects says it better
+		return nil
+	case err != nil:
+		return fmt.Errorf("look at the socket: %w", err)
 	}
 	if err := checkFolder(path, me); err != nil {
 		return err

@@ -45,7 +45,8 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	}
 	wide := m.cfg.Preset == PresetWAN
 	options = append(options, libp2p.SwarmOpts(swarm.WithDialRanker(dialRanker(wide))))
-	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, wide, m.counts, m.log)...)
+	m.puncher = relay.NewPuncher(m.counts, m.log)
+	options = append(options, m.cfg.NAT.Options(m.cfg.Listen, wide, m.puncher)...)
 	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)

@@ -90,6 +90,7 @@ type Mesh struct {
 	lobby    *join.Lobby
 	gates    *gate.Gates
 	relays   *relay.Relays
+	puncher  *relay.Puncher // nil: the host is another's
 	finder   *finder
 	guard    *guard
 	arrivals network.Notifiee

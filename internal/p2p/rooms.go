@@ -128,7 +128,7 @@ func (m *Mesh) Broadcast(message protocol.Message) error {
 // relayConfig sets up this site's part in relaying.
 func (m *Mesh) relayConfig() relay.Config {
 	return relay.Config{
-		Host: m.host, NAT: m.cfg.NAT, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
+		Host: m.host, NAT: m.cfg.NAT, Puncher: m.puncher, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
 		Every: m.cfg.Timing.Relay, Named: addrsNamed,
 		Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits, Peers: m.cfg.Limits.Peers,
 		Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,

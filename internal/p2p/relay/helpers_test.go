@@ -121,8 +121,13 @@ func (c *crowd) heard() [][]ma.Multiaddr {
 func (r Role) options(t *testing.T) []libp2p.Option {
 	t.Helper()
 	return NAT{Relay: r}.WithDefaults().Options(
-		[]string{"/ip4/127.0.0.1/tcp/0"}, false, wire.NewCounters(nil), slog.New(slog.DiscardHandler),
+		[]string{"/ip4/127.0.0.1/tcp/0"}, false, quietPuncher(),
 	)
+}
+
+// quietPuncher counts for nobody.
+func quietPuncher() *Puncher {
+	return NewPuncher(wire.NewCounters(nil), slog.New(slog.DiscardHandler))
 }
 
 // newHost starts a host, which ends with the test.

@@ -3,7 +3,6 @@ package relay
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/libp2p/go-libp2p"
@@ -11,7 +10,6 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -97,10 +95,8 @@ func (n NAT) transport(wide bool) libp2p.Option {
 }
 
 // Options are the options of a host that listens there and meets the others as n says;
-// wide: they are not in a local network.
-func (n NAT) Options(
-	listen []string, wide bool, counts *wire.Counters, log *slog.Logger,
-) []libp2p.Option {
+// wide: they are not in a local network. The puncher counts what hole punching does.
+func (n NAT) Options(listen []string, wide bool, puncher *Puncher) []libp2p.Option {
 	options := []libp2p.Option{n.transport(wide), listenOption(listen)}
 	if n.Relay == Off {
 		options = append(options, libp2p.DisableRelay())
@@ -110,8 +106,9 @@ func (n NAT) Options(
 			options = append(options, libp2p.EnableNATService()) // tell others whether they are reachable
 		}
 		if n.Punch {
-			tracer := punchTracer{counts, log}
-			options = append(options, libp2p.EnableHolePunching(holepunch.WithTracer(tracer)))
+			options = append(options, libp2p.EnableHolePunching(
+				holepunch.WithTracer(puncher), holepunch.WithAddrFilter(puncher), puncher.keep,
+			))
 		}
 	}
 	switch n.Reachability {
@@ -135,44 +132,6 @@ func listenOption(listen []string) libp2p.Option {
 		return libp2p.NoListenAddrs
 	}
 	return libp2p.ListenAddrStrings(own...)
-}
-
-// Results of hole punching, the label of CountPunches.
-const (
-	punchAttempt = "attempt" // both sides dial simultaneously
-	punchOK      = "ok"      // and that made a direct connection
-	punchFailed  = "failed"  // and none did
-	punchDirect  = "direct"  // dialling plainly was enough
-)
-
-// punchTracer counts what hole punching does.
-type punchTracer struct {
-	counts *wire.Counters
-	log    *slog.Logger
-}
-
-// Trace counts attempts and their results.
-func (t punchTracer) Trace(e *holepunch.Event) {
-	result := ""
-	switch what := e.Evt.(type) {
-	case *holepunch.HolePunchAttemptEvt:
-		result = punchAttempt
-	case *holepunch.EndHolePunchEvt:
-		result = punchFailed
-		if what.Success {
-			result = punchOK
-		}
-	case *holepunch.DirectDialEvt:
-		if what.Success {
-			result = punchDirect
-		}
-	case *holepunch.ProtocolErrorEvt:
-		t.log.Debug("hole punching is not agreed", "peer", wire.SiteOf(e.Remote), "error", what.Error)
-	}
-	if result != "" {
-		t.counts.Inc(wire.CountPunches, result)
-		t.log.Debug("hole punching", "peer", wire.SiteOf(e.Remote), "result", result)
-	}
 }
 
 // IsCircuit reports whether the address leads through a relay.

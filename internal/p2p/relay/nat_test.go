@@ -1,20 +1,13 @@
 package relay
 
 import (
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
 	ma "github.com/multiformats/go-multiaddr"
-
-	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // What an owner may say of the router, and what the words are where it is wrong.
@@ -87,7 +80,7 @@ func TestWhatAHostIsTold(t *testing.T) {
 		{Reachability: ReachabilityPrivate}:               {Forced: private},
 		{Reachability: ReachabilityPublic, MapPort: true}: {Forced: public, MapsPort: true},
 	} {
-		options := n.WithDefaults().Options(nil, false, wire.NewCounters(nil), slog.Default())
+		options := n.WithDefaults().Options(nil, false, quietPuncher())
 		var host libp2p.Config
 		if err := host.Apply(options...); err != nil {
 			t.Fatal(err)
@@ -120,7 +113,7 @@ func TestWhoDialsFromItsOwnPort(t *testing.T) {
 		{NAT{Punch: true}, false, true},
 	} {
 		options := c.nat.WithDefaults().Options(
-			[]string{"/ip4/127.0.0.1/tcp/0"}, c.wide, wire.NewCounters(nil), slog.Default())
+			[]string{"/ip4/127.0.0.1/tcp/0"}, c.wide, quietPuncher())
 		from, to := newHost(t, options), newHost(t, Off.options(t))
 		meet(t, from, to)
 		port, err := from.Network().ListenAddresses()[0].ValueForProtocol(ma.P_TCP)
@@ -152,74 +145,5 @@ func TestWhereAHostListens(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || strings.Join(given, " ") != listen {
 			t.Errorf("%q (-want +got):\n%s", listen, diff)
 		}
-	}
-}
-
-// Each try to make a relayed connection direct is counted and logged under its result.
-func TestHolePunchingIsCounted(t *testing.T) {
-	const remote = peer.ID("remote")
-	site := wire.SiteOf(remote)
-	line := func(result string) string {
-		return fmt.Sprintf("level=DEBUG msg=\"hole punching\" peer=%s result=%s\n", site, result)
-	}
-	for _, c := range []struct {
-		what  any
-		count string
-		log   string
-	}{
-		{&holepunch.StartHolePunchEvt{}, "", ""},
-		{&holepunch.HolePunchAttemptEvt{}, "attempt", line("attempt")},
-		{&holepunch.EndHolePunchEvt{Success: true}, "ok", line("ok")},
-		{&holepunch.EndHolePunchEvt{}, "failed", line("failed")},
-		{&holepunch.DirectDialEvt{Success: true}, "direct", line("direct")},
-		{&holepunch.DirectDialEvt{}, "", ""}, // it goes on with the next way
-		{
-			&holepunch.ProtocolErrorEvt{Error: "other"}, "",
-			fmt.Sprintf("level=DEBUG msg=\"hole punching is not agreed\" peer=%s error=other\n", site),
-		},
-	} {
-		var log logged
-		counts := wire.NewCounters(nil)
-		punchTracer{counts, log.logger()}.Trace(&holepunch.Event{Remote: remote, Evt: c.what})
-		want := map[string]uint64{}
-		if c.count != "" {
-			want[c.count] = 1
-		}
-		if diff := cmp.Diff(want, counts.Labels(wire.CountPunches)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.what, diff)
-		}
-		if log.text() != c.log {
-			t.Errorf("%+v is logged as\n%s want\n%s", c.what, log.text(), c.log)
-		}
-	}
-}
-
-// someone is a peer's ID as text.
-const someone = "12D3KooWBg3QfxMVDfA6YbVfYN75az3n8fZqjiBndEGbuQuQDiMe"
-
-// An address through a relay is known as one, and names the relay.
-func TestAddressesThroughRelays(t *testing.T) {
-	const relay, hidden = someone, someone
-	for text, want := range map[string]struct {
-		circuit bool
-		through grid.SiteID
-	}{
-		"/ip4/10.0.0.1/tcp/1":                                             {},
-		"/ip4/10.0.0.1/tcp/1/p2p/" + relay:                                {false, relay},
-		"/ip4/10.0.0.1/tcp/1/p2p/" + relay + "/p2p-circuit":               {true, relay},
-		"/ip4/10.0.0.1/tcp/1/p2p/" + relay + "/p2p-circuit/p2p/" + hidden: {true, relay},
-		"/ip4/10.0.0.1/tcp/1/p2p-circuit/p2p/" + hidden:                   {true, ""},
-		"/dns4/example.org/tcp/1/p2p/" + relay + "/p2p-circuit":           {true, relay},
-	} {
-		a := address(t, text)
-		if got := IsCircuit(a); got != want.circuit {
-			t.Errorf("%s leads through a relay: %t", text, got)
-		}
-		if got := Through(a); got != want.through {
-			t.Errorf("%s leads through %q, want %q", text, got, want.through)
-		}
-	}
-	if IsCircuit(nil) {
-		t.Error("no address leads through a relay")
 	}
 }

@@ -18,10 +18,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Config sets up Relays. All fields but Injected and Anyone are required.
+// Config sets up Relays. All fields but Injected, Anyone and Puncher are
+// required.
 type Config struct {
 	Host     host.Host
 	NAT      NAT           // with its defaults
+	Puncher  *Puncher      // that of the host's options; nil: relayed connections stay so
 	Injected bool          // the host is another's and may have no events
 	Anyone   bool          // any site may be a member, so Allowed does not tell who is one
 	Every    time.Duration // between two looks at which relays are held
@@ -54,6 +56,8 @@ type Members interface {
 type Relays struct {
 	cfg  Config
 	wake chan struct{} // capacity 1: members or connections changed
+
+	punched map[peer.ID]refusal // when a hole is tried again; Run's alone
 
 	mu      sync.Mutex
 	reach   network.Reachability
@@ -147,6 +151,7 @@ func (r *Relays) review(ctx context.Context) {
 		r.keepSlots(ctx)
 	}
 	r.publish()
+	r.punchAgain(time.Now())
 }
 
 // publish tells members where this site can be reached through relays, if that

@@ -190,11 +190,21 @@ func TestHostsWithoutEvents(t *testing.T) {
 type line struct {
 	network.Conn
 	from  ma.Multiaddr
+	in    bool // it came in
 	ended bool
 }
 
 func (l *line) RemoteMultiaddr() ma.Multiaddr { return l.from }
 func (l *line) IsClosed() bool                { return l.ended }
+
+// Stat implements network.Conn.
+func (l *line) Stat() network.ConnStats {
+	direction := network.DirOutbound
+	if l.in {
+		direction = network.DirInbound
+	}
+	return network.ConnStats{Stats: network.Stats{Direction: direction}}
+}
 
 // lines is a network that has connections.
 type lines struct {

@@ -57,6 +57,49 @@ func fill(t *testing.T, path string) {
 	}
 }
 
+// With less free than its owner keeps a site takes nothing and freezes its jobs, also if none of
+// them has filled the disk. A job that stays frozen goes on elsewhere; the site itself lives, and
+// goes on when there is space again.
+func TestTheOwnerKeepsSomeDisk(t *testing.T) {
+	t.Parallel()
+	const keeps = twoCores + "owner: {yield: false, free-disk: 48MiB, patience: 1s}\n"
+	disks := []string{"", smallDisk(t, "96m"), smallDisk(t, "96m")} // they outlive the mesh
+	m := prepareMesh(t, submitOnly, keeps, keeps)
+	for i, s := range m.sites[1:] {
+		s.state = filepath.Join(disks[i+1], s.name)
+		s.init(t)
+	}
+	m.acquaint(t)
+	for _, s := range m.sites {
+		s.start(t)
+	}
+	m.awaitWhole(t)
+	id := m.begin(t, []string{"--disk", "8MiB"}, endlessWork)
+	at, other := m.holder(t, id), m.sites[2]
+	if other == at {
+		other = m.sites[1]
+	}
+	ballast := filepath.Join(filepath.Dir(at.state), "ballast")
+	writeFile(t, ballast, strings.Repeat("ballast ", 8<<20))
+	eventually(t, patience, "the job goes on elsewhere", func() bool {
+		task := m.tasks(t, id)[0]
+		return task.Site == other.id && task.Phase == view.PhaseRunning
+	})
+	status := at.command(t, "status")
+	if !strings.Contains(status.out, " are free, and you keep 48.0 MiB (owner.free-disk)") ||
+		!strings.Contains(status.out, "keep less: siteagent config set owner.free-disk SIZE") {
+		t.Errorf("status does not say what is wrong:\n%s%s", status.out, status.err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "the site takes jobs again", func() bool {
+		return strings.Contains(at.command(t, "status").out, "sharing     yes")
+	})
+	m.submit(t, "cancel", string(id)).want(t, 0)
+	m.audit(t)
+}
+
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, "96m")

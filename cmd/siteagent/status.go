@@ -272,8 +272,8 @@ func sharing(s view.AgentStatus, now time.Time) string {
 		return ownerBusy(s, now)
 	case len(s.Kinds) == 0:
 		return "no: this machine can run no jobs"
-	case s.Machine.DiskFull():
-		return "no: the disk is full"
+	case s.Machine.DiskFull() || s.Machine.DiskLow():
+		return diskText(s.Machine)
 	case s.Peers == 0:
 		return "yes, but no other site is connected"
 	case s.Ceilings.MilliCPUs > 0 && s.InUse.MilliCPUs >= s.Ceilings.MilliCPUs:
@@ -281,6 +281,15 @@ func sharing(s view.AgentStatus, now time.Time) string {
 	default:
 		return "yes"
 	}
+}
+
+// diskText says why the disk keeps a site from sharing.
+func diskText(m *view.MachineView) string {
+	if m.DiskFull() {
+		return "no: the disk is full"
+	}
+	return fmt.Sprintf("no: %s of the disk are free, and you keep %s (owner.free-disk)",
+		grid.FormatBytes(*m.FreeDiskBytes), grid.FormatBytes(m.KeptDiskBytes))
 }
 
 // ownerBusy says why the machine is its owner's now, and until when.

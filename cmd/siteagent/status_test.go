@@ -93,6 +93,10 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			"no: this machine can run no jobs",
 		},
 		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
+		{"less than you keep", func(s *view.AgentStatus) {
+			s.Machine = free(1 << 30)
+			s.Machine.KeptDiskBytes = 2 << 30
+		}, "no: 1.0 GiB of the disk are free, and you keep 2.0 GiB (owner.free-disk)"},
 		{"enough disk", func(s *view.AgentStatus) { s.Machine = free(1 << 30) }, "yes"},
 		{"unknown disk", func(s *view.AgentStatus) { s.Machine = &view.MachineView{} }, "yes"},
 		{"alone", func(s *view.AgentStatus) { s.Peers = 0 }, "yes, but no other site is connected"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -87,7 +88,7 @@ func (g *gateway) stage(e step.Stage) {
 	g.a.spawn(func() {
 		staged := step.Staged{Attempt: e.Attempt}
 		for _, in := range need {
-			if err := g.bring(g.a.ctx, e.Attempt, in.CID, e.From); err != nil {
+			if err := g.bring(g.a.ctx, e.Attempt, in.CID, e.From, nil); err != nil {
 				staged.Problem, staged.Local = err.Error(), g.a.disk.lacked(err)
 				break
 			}
@@ -103,8 +104,11 @@ func (g *gateway) collect(e step.Collect) {
 		ctx, cancel := context.WithTimeout(g.a.ctx, collectTimeout)
 		defer cancel()
 		collected := step.Collected{Attempt: e.Attempt}
+		ctx, bounded := newBound(ctx, e.MostBytes)
+		defer bounded.stop()
 		for _, cid := range e.Outputs {
-			if err := g.bring(ctx, e.Attempt, cid, e.From); err != nil {
+			err := g.bring(ctx, e.Attempt, cid, e.From, bounded.progress())
+			if err = bounded.verdict(err); err != nil {
 				collected.Problem, collected.Local = err.Error(), g.a.disk.lacked(err)
 				break
 			}
@@ -116,13 +120,13 @@ func (g *gateway) collect(e step.Collect) {
 // bring fetches data and keeps it for an attempt. It counts for whom it comes from, as a
 // submitter's does.
 func (g *gateway) bring(
-	ctx context.Context, id grid.AttemptID, cid grid.CID, from grid.SiteID,
+	ctx context.Context, id grid.AttemptID, cid grid.CID, from grid.SiteID, progress data.Progress,
 ) error {
 	tenant, sources := g.a.work.tenant(from), g.a.heeding.members(from)
 	if gate := g.at(from); gate != "" {
 		sources = []grid.SiteID{gate}
 	}
-	if _, err := g.a.data.FetchFor(ctx, tenant, cid, sources, nil); err != nil {
+	if _, err := g.a.data.FetchFor(ctx, tenant, cid, sources, progress); err != nil {
 		return fmt.Errorf("fetch %s: %w", cid, err)
 	}
 	g.a.pins.charged(borderOwner(id), tenant, cid)

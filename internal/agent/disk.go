@@ -25,20 +25,28 @@ const BallastFile = "ballast"
 
 // disk lives through a full disk: it gives up the ballast, so that facts can still be
 // written, and closes the site, so that running jobs are frozen before they fail. When there
-// is space again all of that ends by itself.
+// is space again all of that ends by itself. The site alone closes before, when less is free than
+// the owner keeps: whatever a job does to hide what it writes, that stays the owner's.
 type disk struct {
 	path  string                               // of the ballast
 	bytes int64                                // of the ballast; 0 = none
 	free  func() (int64, error)                // where the state is; -1 = unknown
-	tell  func(full bool)                      // the site and the submitter
+	kept  func() int64                         // bytes that stay free for the owner
+	site  func(closed bool)                    // the site is told
+	tell  func(full bool)                      // the submitter is told
 	log   func(text string, free int64)        // for people
 	after func(time.Duration) <-chan time.Time // tests replace it
 
 	mu    sync.Mutex
 	full  bool          // guarded by mu
+	low   bool          // guarded by mu; less is free than the owner keeps
+	shut  bool          // guarded by mu; what the site was told last
 	times int           // guarded by mu; how often it has become full
 	room  chan struct{} // guarded by mu; closed when there is space
 }
+
+// keptBeside is the part of what the owner keeps that must be free beside it to begin again.
+const keptBeside = 16
 
 // lookAtDisk is the pause between two looks at how much is free.
 const lookAtDisk = time.Second
@@ -50,11 +58,16 @@ func (a *Agent) newDisk() *disk {
 			room, err := hostinfo.ProbeRoom(a.ctx, a.cfg.StateDir)
 			return room.FreeDiskBytes, err
 		},
-		tell: func(full bool) {
-			if in := (step.SpaceChanged{Full: full}); a.site != nil && a.broker != nil {
-				a.site.tell(in)
-				a.tellBrokers(in)
+		kept: func() int64 { return a.Terms().Owner.FreeDisk },
+		site: func(closed bool) {
+			if a.site != nil && a.broker != nil {
+				a.site.tell(step.SpaceChanged{Full: closed})
 			} // else it is not known to anybody yet
+		},
+		tell: func(full bool) {
+			if a.site != nil && a.broker != nil {
+				a.tellBrokers(step.SpaceChanged{Full: full})
+			}
 		},
 		log: func(text string, free int64) {
 			a.log.Warn("disk", "state", text, "dir", a.cfg.StateDir, "free", grid.FormatBytes(free))
@@ -70,6 +83,9 @@ func (a *Agent) watchDisk() {
 	a.disk.mu.Lock()
 	if a.disk.full {
 		a.disk.tell(true)
+	}
+	if a.disk.shut {
+		a.disk.site(true)
 	}
 	a.disk.mu.Unlock()
 	a.spawn(func() { a.disk.watch(a.ctx) })
@@ -105,6 +121,31 @@ func (d *disk) closeLocked(free int64) {
 	d.times++
 	d.log("the disk is full: nothing is promised or started, and running jobs are frozen", free)
 	d.tell(true)
+	d.shutLocked()
+}
+
+// shutLocked closes or opens the site, if that changes; mu is held.
+func (d *disk) shutLocked() {
+	if shut := d.full || d.low; shut != d.shut {
+		d.shut = shut
+		d.site(shut)
+	}
+}
+
+// regardOwner sees whether less is free than the owner keeps. It opens the site again
+// when there is some room beside that, so that it does not close with the next write; mu is held.
+func (d *disk) regardOwner(free int64) {
+	kept := d.kept()
+	switch {
+	case !d.low && free < kept:
+		d.low = true
+		d.log("less is free than you keep ("+grid.FormatBytes(kept)+", owner.free-disk): "+
+			"nothing is promised or started, and running jobs are frozen", free)
+	case d.low && free >= kept+kept/keptBeside:
+		d.low = false
+		d.log("as much of the disk is free again as you keep: the site goes on", free)
+	}
+	d.shutLocked()
 }
 
 // look sees whether the disk became full, or has space again. Then the ballast is made,
@@ -116,6 +157,7 @@ func (d *disk) look() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.regardOwner(free)
 	switch {
 	case free < view.FullDisk:
 		d.closeLocked(free)

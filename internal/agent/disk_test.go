@@ -23,6 +23,9 @@ type pretended struct {
 	mu   sync.Mutex
 	left int64
 	told []bool // that it is full
+
+	keeps  int64  // what the owner keeps
+	closed []bool // what the site is told
 }
 
 func pretend(t *testing.T) *pretended {
@@ -35,6 +38,8 @@ func pretend(t *testing.T) *pretended {
 			defer p.mu.Unlock()
 			return p.left, nil
 		},
+		kept: func() int64 { return p.keeps },
+		site: func(closed bool) { p.closed = append(p.closed, closed) },
 		tell: func(full bool) { p.told = append(p.told, full) },
 		log:  func(string, int64) {},
 		room: make(chan struct{}),

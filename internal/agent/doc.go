@@ -57,6 +57,7 @@
 //	bans.go      the roster opened, and the machines told who is banned
 //	leave.go     the end that users ask for: when nothing runs any more
 //	owner.go     the owner's use of the machine, and trials of the ceilings
+//	bound.go     outputs fetched within a bound
 //	disk.go      a full disk lived through: ballast, a closed site, and room again
 //	terms.go     what the owner decides while the agent runs
 //	host.go      what the machine can do, and what others leave of it

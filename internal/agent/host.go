@@ -174,13 +174,22 @@ func (a *Agent) lookAtHost(mean yield.Sample) {
 		Cores: cmp.Or(mean.Cores, float64(a.cfg.Host.Machine.Cores)), Others: mean.Others,
 		Stolen:  mean.Stolen,
 		Reserve: rules.Reserve, Floor: rules.Floor, Fair: !a.Terms().Owner.Yield, Held: held,
-		FreeMemory: room.FreeMemory, FreeDisk: room.FreeDiskBytes,
+		FreeMemory: room.FreeMemory,
+		FreeDisk:   spareOf(room.FreeDiskBytes, a.Terms().Owner.FreeDisk),
 	})
 	a.host.see(left, room)
 	if hostinfo.Differs(nominal, a.host.told, left) {
 		a.host.told = left
 		a.site.tell(step.CapacityChanged{Capability: nominal, Left: &left})
 	}
+}
+
+// spareOf returns the bytes that are free beside those that the owner keeps; -1 = unknown.
+func spareOf(free, kept int64) int64 {
+	if free < 0 {
+		return free
+	}
+	return max(free-kept, 0)
 }
 
 func (h *hostState) known() hostinfo.Measured {

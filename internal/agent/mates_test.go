@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,6 +274,17 @@ func TestOutputsAreCollected(t *testing.T) {
 	})
 	if got := collected(); got.Problem == "" || got.Local || got.Attempt != testAttempt {
 		t.Errorf("what nobody has: %+v", got)
+	}
+
+	first, second := two.store(t, strings.Repeat("1", 600)), two.store(t, strings.Repeat("2", 600))
+	both := []grid.CID{first.CID, second.CID}
+	one.order(step.Collect{Attempt: testAttempt, Outputs: both, From: two.Self(), MostBytes: 1000})
+	if got := collected(); !strings.Contains(got.Problem, "sends more than 1000 B") || got.Local {
+		t.Errorf("more than the task may leave: %+v", got)
+	}
+	one.order(step.Collect{Attempt: testAttempt, Outputs: both, From: two.Self(), MostBytes: 2000})
+	if got := collected(); got.Problem != "" {
+		t.Errorf("as much as the task may leave: %+v", got)
 	}
 }
 

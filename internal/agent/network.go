@@ -271,8 +271,11 @@ func (a *Agent) collect(e step.Collect) step.Collected {
 	defer cancel()
 	answer := step.Collected{Attempt: e.Attempt}
 	from := cmp.Or(a.neighbours.way(e.From), e.From)
+	ctx, bounded := newBound(ctx, e.MostBytes)
+	defer bounded.stop()
 	for _, cid := range e.Outputs {
-		if _, err := a.data.Fetch(ctx, cid, []grid.SiteID{from}, nil); err != nil {
+		_, err := a.data.Fetch(ctx, cid, []grid.SiteID{from}, bounded.progress())
+		if err = bounded.verdict(err); err != nil {
 			answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
 			break
 		}

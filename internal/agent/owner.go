@@ -21,6 +21,7 @@ type Owner struct {
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
 	// offers; 0 = the machine's default.
 	MoveAfter time.Duration
+	FreeDisk  int64  // bytes of the disk that stay free where the state is
 	Root      string // where the machine's proc and sys are; "" = /
 }
 

@@ -45,6 +45,59 @@ func TestTheBoundsOfAFullDisk(t *testing.T) {
 	}
 }
 
+// While less is free than the owner keeps the site alone is closed, and it opens again when there
+// is some room beside that. A full disk closes it whatever the owner keeps.
+func TestWhatTheOwnerKeeps(t *testing.T) {
+	t.Parallel()
+	p := pretend(t)
+	const kept = 64 << 20
+	p.keeps = kept
+	said := ""
+	p.log = func(text string, _ int64) { said += text + "\n" }
+	for _, c := range []struct {
+		left   int64
+		closed []bool // what the site is told
+		full   []bool // what the submitter is told
+	}{
+		{kept, nil, nil},
+		{kept - 1, []bool{true}, nil},
+		{kept - 2, nil, nil},
+		{kept + kept/16 - 1, nil, nil},
+		{kept + kept/16, []bool{false}, nil},
+		{view.FullDisk - 1, []bool{true}, []bool{true}},
+		{kept - 1, nil, []bool{false}},
+		{kept * 2, []bool{false}, nil},
+	} {
+		p.closed, p.told, p.left = nil, nil, c.left
+		p.look()
+		p.look()
+		if !slices.Equal(p.closed, c.closed) || !slices.Equal(p.told, c.full) {
+			t.Errorf("%d free: the site is told %v, want %v; the submitter %v, want %v",
+				c.left, p.closed, c.closed, p.told, c.full)
+		}
+	}
+	if n := strings.Count(said, "than you keep (64.0 MiB, owner.free-disk)"); n != 2 {
+		t.Errorf("it is said %d times, want 2:\n%s", n, said)
+	}
+	p.keeps, p.closed = 4*kept, nil // the owner wants more from now on
+	p.look()
+	if !slices.Equal(p.closed, []bool{true}) {
+		t.Errorf("when the owner keeps more the site is told %v", p.closed)
+	}
+}
+
+// A site offers of the disk only the part that is free beside the part that its owner keeps.
+func TestSpareDisk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ free, kept, want int64 }{
+		{-1, 5, -1}, {0, 5, 0}, {5, 5, 0}, {6, 5, 1}, {6, 0, 6},
+	} {
+		if got := spareOf(c.free, c.kept); got != c.want {
+			t.Errorf("of %d free with %d kept %d are spare, want %d", c.free, c.kept, got, c.want)
+		}
+	}
+}
+
 // What the system does not tell changes nothing.
 func TestADiskThatTellsNothing(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,7 @@ type History struct {
 type Owner struct {
 	Yield        bool          // suspend running jobs while the owner uses the machine
 	ReserveMilli int64         // thousandths of a core that stay free beside what the owner uses
+	FreeDisk     int64         // bytes of the disk that stay free; 0 = what the agent itself needs
 	Patience     time.Duration // an attempt suspended for longer moves elsewhere
 	MoveAfter    time.Duration // the same with a checkpoint, where another site offers
 	Hours        yield.Hours   // when the machine is shared; always if there are none

@@ -35,6 +35,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		History: History{Keep: 90 * 24 * time.Hour, SizeBytes: 256 << 20},
 		Owner: Owner{
 			Yield: os.Getuid() != 0, ReserveMilli: 250, Patience: 10 * time.Minute,
+			FreeDisk:  1 << 30,
 			MoveAfter: 2 * time.Minute,
 			Priority:  PriorityIdle, Look: 10 * time.Second, Root: "/",
 		},

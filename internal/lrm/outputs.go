@@ -1,10 +1,13 @@
 package lrm
 
 import (
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -36,11 +39,11 @@ func PrepareDir(a Attempt) error {
 	return prepareSaving(root, a)
 }
 
-// CollectOutputs finds what the attempt wrote. An output is missing when it was
+// collectOutputs finds what the attempt wrote. An output is missing when it was
 // not written, when a symbolic link leads to it, or when it holds anything but
 // files and directories: to store such a thing would follow it out of the
 // sandbox.
-func CollectOutputs(a Attempt) (files []File, missing []string) {
+func collectOutputs(a Attempt) (files []File, missing []string) {
 	root, err := os.OpenRoot(a.WorkDir())
 	if err != nil {
 		return nil, a.OutputPaths
@@ -135,9 +138,41 @@ func ExitText(text string) string {
 	return strings.ToValidUTF8(text[:maxExitText-3], "") + "..."
 }
 
-// EndOf is the end of an attempt by its own doing, with the outputs that are missing named.
+// EndWith collects what an attempt has left, and is its end with that. Outputs that are larger than
+// its disk are not collected, however little of it they take: files may have holes, and to store
+// them takes as long as if they had none.
+func EndWith(a Attempt, exit grid.Exit) (grid.Exit, []File) {
+	files, missing := collectOutputs(a)
+	bytes := together(files)
+	if most := a.Limits.OrDefault().DiskBytes; bytes > most {
+		if exit.Cause == grid.CauseExited {
+			exit.Cause, exit.Code = grid.CauseDisk, 0
+			exit.Text = fmt.Sprintf("left outputs of %s; it may write %s",
+				grid.FormatBytes(bytes), grid.FormatBytes(most))
+		}
+		return exit, nil
+	}
+	return endOf(exit, missing), files
+}
+
+// together sums, in bytes, outputs that are not part of each other.
+func together(files []File) int64 {
+	var bytes int64
+	for i, f := range files {
+		part := func(of File) bool {
+			return of.Dir && strings.HasPrefix(f.HostPath, strings.TrimSuffix(of.HostPath, "/")+"/")
+		}
+		again := func(of File) bool { return of.HostPath == f.HostPath }
+		if !slices.ContainsFunc(files, part) && !slices.ContainsFunc(files[:i], again) {
+			bytes += min(f.Bytes, math.MaxInt64-bytes)
+		}
+	}
+	return bytes
+}
+
+// endOf is the end of an attempt by its own doing, with the outputs that are missing named.
 // One that ended well otherwise has failed for that.
-func EndOf(exit grid.Exit, missing []string) grid.Exit {
+func endOf(exit grid.Exit, missing []string) grid.Exit {
 	if exit.Cause == grid.CauseExited && len(missing) > 0 {
 		note := "not written: " + strings.Join(missing, ", ")
 		if exit.Text != "" {

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // laid is an attempt whose directory is laid out.
@@ -111,7 +113,7 @@ func TestTheSizeOfAnOutput(t *testing.T) {
 	put(t, a, "o/x", "123")
 	put(t, a, "o/deep/y", "45678")
 	put(t, a, "beside", "9")
-	files, missing := CollectOutputs(a)
+	files, missing := collectOutputs(a)
 	host := func(name string) string { return filepath.Join(a.WorkDir(), name) }
 	want := []File{
 		{SandboxPath: "/", HostPath: a.WorkDir(), Bytes: 9, Dir: true},
@@ -124,6 +126,39 @@ func TestTheSizeOfAnOutput(t *testing.T) {
 	}
 	if want := []string{"/o/x/z", "/o/none"}; !slices.Equal(missing, want) {
 		t.Errorf("missing %v, want %v", missing, want)
+	}
+}
+
+// Outputs that are larger than the disk of their attempt end it for that, and none of them is
+// stored, though they take next to nothing of it; what ended otherwise has ended so.
+func TestOutputsThatAreLargerThanTheDisk(t *testing.T) {
+	a := laid(t)
+	a.OutputPaths = []string{"/", "/o", "/o/x", "/o/x", "/y"}
+	a.Limits.DiskBytes = 1 << 20
+	sparse := func(name string, size int64) {
+		t.Helper()
+		put(t, a, name, "")
+		if err := os.Truncate(filepath.Join(a.WorkDir(), name), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse("o/x", a.Limits.DiskBytes-1)
+	sparse("y", 1)
+	exit, files := EndWith(a, grid.Exit{Cause: grid.CauseExited})
+	if exit.Cause != grid.CauseExited || len(files) != len(a.OutputPaths) {
+		t.Errorf("as large as it may be: %+v, %d outputs", exit, len(files))
+	}
+	sparse("y", 2)
+	for _, c := range []struct{ ended, want grid.Exit }{
+		{grid.Exit{Cause: grid.CauseExited, Code: 3}, grid.Exit{
+			Cause: grid.CauseDisk, Text: "left outputs of 1.0 MiB; it may write 1.0 MiB",
+		}},
+		{grid.Exit{Cause: grid.CauseMemory}, grid.Exit{Cause: grid.CauseMemory}},
+	} {
+		exit, files = EndWith(a, c.ended)
+		if diff := cmp.Diff(c.want, exit); diff != "" || files != nil {
+			t.Errorf("%d outputs (-want +got):\n%s", len(files), diff)
+		}
 	}
 }
 

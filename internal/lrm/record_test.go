@@ -235,7 +235,7 @@ func TestCollectOutputs(t *testing.T) {
 			t.Skipf("no symbolic links here: %v", err)
 		}
 	}
-	files, missing := CollectOutputs(a)
+	files, missing := collectOutputs(a)
 	want := []File{
 		{SandboxPath: "/file", HostPath: filepath.Join(work, "file"), Bytes: 5},
 		{SandboxPath: "/dir", HostPath: filepath.Join(work, "dir"), Bytes: 3, Dir: true},

@@ -107,7 +107,7 @@ func TestWhatIsToldOfADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.OutputPaths = []string{"/pipe", "/file"}
-	files, missing := CollectOutputs(a)
+	files, missing := collectOutputs(a)
 	want := []File{{SandboxPath: "/file", HostPath: filepath.Join(a.WorkDir(), "file"), Bytes: 1}}
 	if diff := cmp.Diff(want, files); diff != "" || len(missing) != 1 || missing[0] != "/pipe" {
 		t.Errorf("missing %q, files (-want +got):\n%s", missing, diff)
@@ -150,7 +150,7 @@ func TestWhatIsToldOfARecord(t *testing.T) {
 		if err = PrepareDir(a); err != nil {
 			t.Error(err)
 		}
-		CollectOutputs(a)
+		collectOutputs(a)
 	}
 	if after := openFiles(t); after >= before+often/2 {
 		t.Errorf("%d files are open, before %d", after, before)

@@ -295,7 +295,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 		},
 		{grid.Exit{Cause: grid.CauseMemory}, []string{"/a"}, grid.Exit{Cause: grid.CauseMemory}},
 	} {
-		if got := EndOf(c.exit, c.missing); got.Cause != c.want.Cause || got.Code != c.want.Code ||
+		if got := endOf(c.exit, c.missing); got.Cause != c.want.Cause || got.Code != c.want.Code ||
 			got.Text != c.want.Text {
 			t.Errorf("%+v without %v is %+v, want %+v", c.exit, c.missing, got, c.want)
 		}
@@ -322,7 +322,7 @@ func TestOutputsThatAreTooDeep(t *testing.T) {
 	if err := os.WriteFile(deep, []byte("12"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if files, missing := CollectOutputs(a); len(missing) != 0 || files[0].Bytes != 2 || !files[0].Dir {
+	if files, missing := collectOutputs(a); len(missing) != 0 || files[0].Bytes != 2 || !files[0].Dir {
 		t.Errorf("as deep as it may be: %+v, missing %v", files, missing)
 	}
 	if err := os.Remove(deep); err != nil {
@@ -331,11 +331,11 @@ func TestOutputsThatAreTooDeep(t *testing.T) {
 	if err := os.MkdirAll(deep+"/d", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if files, missing := CollectOutputs(a); len(missing) != 1 || len(files) != 0 {
+	if files, missing := collectOutputs(a); len(missing) != 1 || len(files) != 0 {
 		t.Errorf("deeper: %+v, missing %v", files, missing)
 	}
 	none := Attempt{Dir: filepath.Join(t.TempDir(), "none"), OutputPaths: []string{"/o"}}
-	if files, missing := CollectOutputs(none); len(missing) != 1 || len(files) != 0 {
+	if files, missing := collectOutputs(none); len(missing) != 1 || len(files) != 0 {
 		t.Errorf("of nothing: %+v, missing %v", files, missing)
 	}
 	for name, want := range map[string]int64{"none": 0, "empty": 0, "full": 1} {

@@ -11,6 +11,8 @@ type MachineView struct {
 	FreeMemoryBytes *int64 `json:"free_memory_bytes,omitempty"`
 	DiskBytes       *int64 `json:"disk_bytes,omitempty"`
 	FreeDiskBytes   *int64 `json:"free_disk_bytes,omitempty"`
+	// of that, what the owner keeps: with less nothing starts, and jobs are frozen
+	KeptDiskBytes int64 `json:"kept_disk_bytes,omitempty"`
 	// nominal: of one core on the quiet machine
 	CoreMFLOPS *int64 `json:"core_mflops,omitempty"`
 	// of one core, what the host leaves of it
@@ -48,4 +50,9 @@ const FullDisk = 16 << 20
 // the results of jobs. Of an unknown machine it is not known.
 func (m *MachineView) DiskFull() bool {
 	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < FullDisk
+}
+
+// DiskLow reports whether the disk is known to have less free than its owner keeps.
+func (m *MachineView) DiskLow() bool {
+	return m != nil && m.FreeDiskBytes != nil && *m.FreeDiskBytes < m.KeptDiskBytes
 }

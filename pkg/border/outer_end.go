@@ -176,7 +176,9 @@ func (m *Machine) collect(e *errand) {
 		m.returned(e)
 		return
 	}
-	m.out.Emit(step.Collect{Attempt: e.attempt, Outputs: outputs, From: e.domain})
+	m.out.Emit(step.Collect{
+		Attempt: e.attempt, Outputs: outputs, From: e.domain, MostBytes: e.spec.Need.MayLeave(),
+	})
 }
 
 // onCollected: what an attempt left is here. If it cannot be had for long enough, or was left at a

@@ -98,7 +98,10 @@ func (m *Machine) collect(j *job, index uint32) {
 	if t.collectBy.IsZero() {
 		t.collectBy = m.now.Add(m.cfg.CollectGiveUp)
 	}
-	m.out.Emit(step.Collect{Attempt: j.attempt(index), Outputs: outputs, From: t.site})
+	m.out.Emit(step.Collect{
+		Attempt: j.attempt(index), Outputs: outputs, From: t.site,
+		MostBytes: j.spec.Spec.Need.MayLeave(),
+	})
 }
 
 // onCollected: the outputs are here, or could not be fetched. When they cannot be

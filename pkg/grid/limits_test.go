@@ -464,6 +464,10 @@ func TestResourcesAreReckonedFieldByField(t *testing.T) {
 		t.Errorf("nothing counts as %+v, want %+v", got, want)
 	}
 	more := want.Add(Resources{MilliCPUs: 1, MemoryBytes: 1, DiskBytes: 1, MFLOPS: 1, NetBps: 1})
+	large := Resources{DiskBytes: 64 << 30}
+	if got := large.MayLeave(); got != 65<<30+64<<20 {
+		t.Errorf("a task that may write %d bytes may leave %d", large.DiskBytes, got)
+	}
 	if got := more.Counted(); got != more {
 		t.Errorf("%+v counts as %+v", more, got)
 	}

@@ -98,6 +98,18 @@ func (r Resources) Counted() Resources {
 	return r
 }
 
+// MayLeave bounds the outputs and logs of a task with this need, in bytes as they are stored: what
+// it may write, what is kept of its two streams, and what packing adds.
+func (r Resources) MayLeave() int64 {
+	disk := r.Counted().DiskBytes
+	return disk + disk/packing + leastLeft
+}
+
+const (
+	leastLeft = 64 << 20 // two streams, and the blocks that hold small files
+	packing   = 64       // one part in so many is added by the blocks that hold large ones
+)
+
 const (
 	leastMilliCPUs = 10
 	leastMemory    = 16 << 20

@@ -133,9 +133,10 @@ type LetGo struct {
 // Collect brings the outputs of an ended attempt to this site and keeps them.
 // Answered by Collected.
 type Collect struct {
-	Attempt grid.AttemptID
-	Outputs []grid.CID
-	From    grid.SiteID
+	Attempt   grid.AttemptID
+	Outputs   []grid.CID
+	From      grid.SiteID
+	MostBytes int64 // of all outputs together; what is more is not fetched
 }
 
 // Archive gives ended jobs to the history on disk, under their IDs: giving one again changes

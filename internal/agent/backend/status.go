@@ -60,18 +60,38 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	}
 	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)
-	if s.Machine.DiskFull() {
-		s.Notices = append(s.Notices, view.Notice{
-			Text:  "the disk is full",
-			Cause: grid.FormatBytes(*s.Machine.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
-			Action: "free some space there; until then jobs are refused, those that run here are " +
-				"frozen, and results stay where they are; then all goes on by itself",
-		})
+	if s.Machine != nil {
+		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk
 	}
+	s.Notices = append(s.Notices, b.diskNotices(s.Machine)...)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, b.lonely(s.Members))
 	}
 	return s, err
+}
+
+// diskNotices say what is wrong with the disk, and what helps.
+func (b *Backend) diskNotices(m *view.MachineView) []view.Notice {
+	switch {
+	case m.DiskFull():
+		return []view.Notice{{
+			Text:  "the disk is full",
+			Cause: grid.FormatBytes(*m.FreeDiskBytes) + " are free where " + b.cfg.StateDir + " is",
+			Action: "free some space there; until then jobs are refused, those that run here are " +
+				"frozen, and results stay where they are; then all goes on by itself",
+		}}
+	case m.DiskLow():
+		return []view.Notice{{
+			Text: "less of the disk is free than you keep",
+			Cause: grid.FormatBytes(*m.FreeDiskBytes) + " are free where " + b.cfg.StateDir +
+				" is, and owner.free-disk is " + grid.FormatBytes(m.KeptDiskBytes),
+			Action: "free some space there, or keep less: " +
+				"siteagent config set owner.free-disk SIZE; until then no jobs are taken and " +
+				"those that run here are frozen; after owner.patience they go on elsewhere",
+		}}
+	default:
+		return nil
+	}
 }
 
 // lonely says why no other site is connected, and what to do.

@@ -75,10 +75,9 @@ func (p *process) Wait(ctx context.Context) (lrm.Result, error) {
 }
 
 func (p *process) run() {
-	exit := p.play()
-	outputs, missing := lrm.CollectOutputs(p.at)
+	exit, outputs := lrm.EndWith(p.at, p.play())
 	p.result = lrm.Result{
-		Exit: lrm.EndOf(exit, missing), Outputs: outputs,
+		Exit: exit, Outputs: outputs,
 		Stdout: lrm.StreamFile(p.at.StdoutPath()), Stderr: lrm.StreamFile(p.at.StderrPath()),
 	}
 	p.recorder.Close()

@@ -222,6 +222,7 @@ func testSystemWaysOut(t *testing.T, b *bench) {
 		"keys":       {"keys", key},
 		"processes":  {"trace", fmt.Sprint(os.Getpid()), fmt.Sprint(os.Getppid())},
 		"open files": {"descriptors"},
+		"watches":    {"watches"},
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -349,6 +349,19 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
+// Where no control group holds memory, a command cannot have any that belongs to no process: it
+// would be counted for nobody.
+func TestMemoryThatBelongsToNobody(t *testing.T) {
+	eachWay(t, []string{bubblewrapAlone}, func(t *testing.T, adapter lrm.Adapter) {
+		a := attempt(t, guestPath, "ownerless")
+		a.Inputs = []lrm.Bind{{SandboxPath: guestPath, HostPath: guest}}
+		r := lrmtest.Wait(t, lrmtest.Start(t, adapter, a))
+		if got := lrmtest.Text(t, r.Stdout); got != "contained\n" {
+			t.Errorf("stdout = %q, stderr %q, exit %+v", got, lrmtest.Text(t, r.Stderr), r.Exit)
+		}
+	})
+}
+
 // TestMemoryOfMany wants that processes cannot take more together than each may.
 func TestMemoryOfMany(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/head"); err != nil {

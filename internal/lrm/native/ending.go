@@ -36,11 +36,9 @@ func (e ending) result() lrm.Result {
 	if report.Cause != grid.CauseSandbox { // what bubblewrap says names the host's paths
 		result.Stderr = lrm.StreamFile(e.attempt.StderrPath())
 	}
-	outputs, missing := lrm.CollectOutputs(e.attempt)
-	result.Outputs = outputs
-	result.Exit = lrm.EndOf(grid.Exit{
+	result.Exit, result.Outputs = lrm.EndWith(e.attempt, grid.Exit{
 		Cause: report.Cause, Code: report.Code, Text: report.Text, Wall: e.end.Wall,
-	}, missing)
+	})
 	return result
 }
 

@@ -24,9 +24,12 @@ const (
 
 // callFilter is a program for the kernel that refuses a command the system calls
 // which namespaces do not enclose: sockets that reach the machine's host or its
-// radios, the owner's keys, typing into a terminal, and calls that no command needs
-// and that had many holes. It is nil where the machine's architecture is not known.
-func callFilter() []byte {
+// radios, the owner's keys, typing into a terminal, watches of files, which the
+// kernel counts together with the owner's, and calls that no command needs
+// and that had many holes. Where no control group holds memory it refuses
+// memory that belongs to no process, too: looking at processes does not see it.
+// It is nil where the machine's architecture is not known.
+func callFilter(memoryHeld bool) []byte {
 	arch, known := map[string]uint32{
 		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64,
 	}[runtime.GOARCH]
@@ -51,11 +54,22 @@ func callFilter() []byte {
 		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1},
 		end(refuse | uint32(unix.ENOSYS)),
 	}
-	for _, call := range []uint32{
-		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
-		unix.SYS_USERFAULTFD,
-	} {
-		program = append(program, skipUnless(call, 1), end(refuse|uint32(unix.EPERM)))
+	refused := map[unix.Errno][]uint32{
+		unix.EPERM: {
+			unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF,
+			unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+		},
+		unix.EMFILE: watches(), // programs know that there may be no more of them
+	}
+	if !memoryHeld {
+		refused[unix.ENOSYS] = []uint32{
+			unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET,
+		}
+	}
+	for _, why := range []unix.Errno{unix.EPERM, unix.EMFILE, unix.ENOSYS} {
+		for _, call := range refused[why] {
+			program = append(program, skipUnless(call, 1), end(refuse|uint32(why)))
+		}
 	}
 	program = append(program,
 		// io_uring makes sockets past this filter.
@@ -76,6 +90,16 @@ func callFilter() []byte {
 		return nil
 	}
 	return out.Bytes()
+}
+
+// watches are the calls that begin to watch files. The older one has a number on amd64 alone.
+func watches() []uint32 {
+	const inotifyInitAMD64 = 253
+	calls := []uint32{unix.SYS_INOTIFY_INIT1, unix.SYS_FANOTIFY_INIT}
+	if runtime.GOARCH == "amd64" {
+		calls = append(calls, inotifyInitAMD64)
+	}
+	return calls
 }
 
 // keepFilter puts the filter behind supervise.FilterFD.

@@ -5,6 +5,7 @@ package native
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -38,21 +39,31 @@ func judged(t *testing.T, program []unix.SockFilter, call [64]byte) uint32 {
 	return 0
 }
 
+// compiled is the filter, as bytes and as the kernel's instructions.
+func compiled(t *testing.T, memoryHeld bool) (text []byte, program []unix.SockFilter) {
+	t.Helper()
+	if text = callFilter(memoryHeld); text == nil {
+		t.Fatal("there is no filter")
+	}
+	program = make([]unix.SockFilter, len(text)/8)
+	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, program); err != nil {
+		t.Fatal(err)
+	}
+	return text, program
+}
+
 // Commands make the calls that namespaces enclose, and are refused the others, on this machine's
 // architecture and on no other.
 func TestWhichSystemCallsAreRefused(t *testing.T) {
 	t.Parallel()
-	text := callFilter()
-	if text == nil {
-		t.Fatal("there is no filter")
-	}
-	program := make([]unix.SockFilter, len(text)/8)
-	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, program); err != nil {
-		t.Fatal(err)
-	}
+	text, program := compiled(t, true)
+	_, alone := compiled(t, false)
 	own := binary.NativeEndian.Uint32(text[8+4:]) // what the second instruction compares with
 	if own != unix.AUDIT_ARCH_X86_64 && own != unix.AUDIT_ARCH_AARCH64 {
 		t.Fatalf("it is for %x", own)
+	}
+	ownerless := []uint32{
+		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET,
 	}
 	const allow, refused = uint32(unix.SECCOMP_RET_ALLOW), uint32(unix.SECCOMP_RET_ERRNO)
 	for _, c := range []struct {
@@ -72,6 +83,12 @@ func TestWhichSystemCallsAreRefused(t *testing.T) {
 		{"bpf", own, unix.SYS_BPF, 0, 0, refused | uint32(unix.EPERM)},
 		{"perf_event_open", own, unix.SYS_PERF_EVENT_OPEN, 0, 0, refused | uint32(unix.EPERM)},
 		{"userfaultfd", own, unix.SYS_USERFAULTFD, 0, 0, refused | uint32(unix.EPERM)},
+		{"inotify_init1", own, unix.SYS_INOTIFY_INIT1, 0, 0, refused | uint32(unix.EMFILE)},
+		{"fanotify_init", own, unix.SYS_FANOTIFY_INIT, 0, 0, refused | uint32(unix.EMFILE)},
+		{"memory in a file", own, unix.SYS_MEMFD_CREATE, 0, 0, allow},
+		{"secret memory", own, unix.SYS_MEMFD_SECRET, 0, 0, allow},
+		{"memory in a segment", own, unix.SYS_SHMGET, 0, 0, allow},
+		{"memory in a queue", own, unix.SYS_MSGGET, 0, 0, allow},
 		{"io_uring", own, unix.SYS_IO_URING_SETUP, 0, 0, refused | uint32(unix.ENOSYS)},
 		{"typing for others", own, unix.SYS_IOCTL, 0, unix.TIOCSTI, refused | uint32(unix.EPERM)},
 		{"another ioctl", own, unix.SYS_IOCTL, unix.TIOCSTI, unix.TIOCGWINSZ, allow},
@@ -89,6 +106,13 @@ func TestWhichSystemCallsAreRefused(t *testing.T) {
 		}
 		if got := judged(t, program, call); got != c.want {
 			t.Errorf("%s: %x, want %x", c.name, got, c.want)
+		}
+		want := c.want
+		if slices.Contains(ownerless, c.number) && c.arch == own {
+			want = refused | uint32(unix.ENOSYS)
+		}
+		if got := judged(t, alone, call); got != want {
+			t.Errorf("%s, where no group holds memory: %x, want %x", c.name, got, want)
 		}
 	}
 }

@@ -72,6 +72,8 @@ func rlimits(fileBytes int64) map[int]uint64 {
 	return map[int]uint64{
 		unix.RLIMIT_CORE:   0, // no dumps on the owner's disk
 		unix.RLIMIT_NOFILE: openFiles, unix.RLIMIT_FSIZE: uint64(max(fileBytes, 0)),
+		// These two the kernel counts for the owner and the jobs together.
+		unix.RLIMIT_SIGPENDING: pendingSignals, unix.RLIMIT_MSGQUEUE: queuedBytes,
 	}
 }
 

@@ -17,6 +17,9 @@ const (
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxArgs    = 8000 // bubblewrap takes 9000
 	openFiles  = 1024 // of each process
+
+	pendingSignals = 1024    // of all processes together
+	queuedBytes    = 1 << 16 // in message queues, of all processes together
 )
 
 // taken are the paths where the sandbox itself puts something.
@@ -94,10 +97,13 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 		return nil
 	}
 	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
-	work.Filter = callFilter()
+	work.Filter = s.filter()
 	work.Rlimits = rlimits(s.attempt.Limits.OrDefault().DiskBytes)
 	return nil
 }
+
+// filter is the kernel's program for the command's system calls.
+func (s sandbox) filter() []byte { return callFilter(s.host.groups.memory()) }
 
 // need holds the limits of the attempt's group: for the command and, with gVisor, its kernel.
 func (s sandbox) need() need {
@@ -168,7 +174,7 @@ func (s sandbox) arguments() []string {
 	for _, v := range s.attempt.Task.Env {
 		args = append(args, "--setenv", v.Name, v.Value)
 	}
-	if len(callFilter()) > 0 {
+	if len(s.filter()) > 0 {
 		args = append(args, "--seccomp", fmt.Sprint(supervise.FilterFD))
 	}
 	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD), "--")

@@ -191,7 +191,7 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 		[]string{"--seccomp", "4", "--chdir", "/work", "--json-status-fd", "3", "--"},
 		[]string{"/bin/sh", "-c", `ulimit -d 3072; exec "$@"`, "sh", "prog", "arg"},
 	)
-	if callFilter() == nil {
+	if s.filter() == nil {
 		want = slices.DeleteFunc(want, func(a string) bool { return a == "--seccomp" || a == "4" })
 	}
 	same(t, "arguments", s.arguments(), want)
@@ -205,11 +205,12 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Program != "/opt/bwrap" || e.StatusPath != dir+"/bwrap.json" ||
-		!slices.Equal(e.Args, s.arguments()) || !slices.Equal(e.Filter, callFilter()) {
+		!slices.Equal(e.Args, s.arguments()) || !slices.Equal(e.Filter, s.filter()) {
 		t.Errorf("it becomes %+v", e)
 	}
 	same(t, "limits", e.Rlimits, map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_FSIZE: 5 << 20,
+		unix.RLIMIT_SIGPENDING: 1024, unix.RLIMIT_MSGQUEUE: 1 << 16,
 	})
 	same(t, "limits of nothing", rlimits(-1)[unix.RLIMIT_FSIZE], uint64(0))
 }

@@ -178,10 +178,11 @@ func finish(at lrm.Attempt, end supervise.Ending) lrm.Result {
 		// take more than all its memory. Another site would fare no better.
 		end.Cause, end.Text = grid.CauseMemory, "the runtime itself ran out of memory over this module"
 	}
-	outputs, missing := lrm.CollectOutputs(at)
-	exit := grid.Exit{Cause: end.Cause, Code: end.Code, Text: end.Text, Wall: end.Wall}
+	exit, outputs := lrm.EndWith(at, grid.Exit{
+		Cause: end.Cause, Code: end.Code, Text: end.Text, Wall: end.Wall,
+	})
 	return lrm.Result{
-		Exit: lrm.EndOf(exit, missing), Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()),
+		Exit: exit, Outputs: outputs, Stdout: lrm.StreamFile(at.StdoutPath()),
 		Stderr: lrm.StreamFile(at.StderrPath()),
 	}
 }

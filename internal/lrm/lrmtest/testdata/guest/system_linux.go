@@ -16,7 +16,7 @@ func systemVerbs() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
 		"hogShared": hogShared, "hogFile": hogFile, "forks": forks, "zombies": zombies, "daemons": daemons, "sleep": sleep,
 		"dial": dial, "terminal": terminal, "devices": devices, "privileges": privileges, "keys": keys, "trace": trace,
-		"descriptors": descriptors,
+		"descriptors": descriptors, "watches": watches, "ownerless": ownerless,
 	}
 }
 
@@ -35,11 +35,13 @@ func hogShared([]string) error {
 	return errors.New("1 GiB and no end")
 }
 
-// hogFile takes memory that is mapped nowhere.
+// hogFile takes memory that is mapped nowhere; where there is none, any.
 func hogFile([]string) error {
 	name := []byte("hog\x00")
 	fd, _, no := syscall.Syscall(memfdCreate(), uintptr(unsafe.Pointer(&name[0])), 0, 0)
-	if no != 0 {
+	if no == syscall.ENOSYS {
+		return hogShared(nil)
+	} else if no != 0 {
 		return no
 	}
 	f := os.NewFile(fd, "hog")
@@ -251,6 +253,35 @@ func descriptors([]string) error {
 		target, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 		if err == nil && target[0] == '/' && target != "/proc/self/fd" {
 			leaks = append(leaks, target)
+		}
+	}
+	return verdict(leaks)
+}
+
+// watches takes what the kernel counts for the owner and the jobs together.
+func watches(args []string) error {
+	var leaks []string
+	for range 4 {
+		if fd, err := syscall.InotifyInit1(0); err == nil && len(args) == 0 {
+			leaks = append(leaks, fmt.Sprint("watch ", fd))
+		} else if err != nil && err != syscall.EMFILE {
+			leaks = append(leaks, "no watch: "+err.Error())
+		}
+	}
+	return verdict(leaks)
+}
+
+// ownerless takes memory that belongs to no process, so that no look at processes finds it.
+func ownerless([]string) error {
+	var leaks []string
+	name := []byte("hidden\x00")
+	for what, call := range map[string][4]uintptr{
+		"file in memory": {memfdCreate(), uintptr(unsafe.Pointer(&name[0])), 0, 0},
+		"segment":        {syscall.SYS_SHMGET, 0, 1 << 20, 0o600},
+		"queue":          {syscall.SYS_MSGGET, 0, 0o600, 0},
+	} {
+		if id, _, no := syscall.Syscall(call[0], call[1], call[2], call[3]); no == 0 {
+			leaks = append(leaks, fmt.Sprint(what, " ", id))
 		}
 	}
 	return verdict(leaks)

@@ -272,7 +272,7 @@ func sharing(s view.AgentStatus, now time.Time) string {
 		return ownerBusy(s, now)
 	case len(s.Kinds) == 0:
 		return "no: this machine can run no jobs"
-	case s.Machine.DiskFull() || s.Machine.DiskLow():
+	case s.Machine.DiskFull(), s.Machine.DiskLow():
 		return diskText(s.Machine)
 	case s.Peers == 0:
 		return "yes, but no other site is connected"

@@ -3,6 +3,7 @@ module github.com/mrsmesh/mrsmesh
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/godbus/dbus/v5 v5.2.4

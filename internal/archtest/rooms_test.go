@@ -207,7 +207,7 @@ func confinements() []confinement {
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
-		"go.uber.org/goleak", "github.com/marcopolo/simnet",
+		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
 	}
 }
 

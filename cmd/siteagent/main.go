@@ -27,6 +27,7 @@
 //	check.go       siteagent check
 //	status.go      siteagent status, at a glance
 //	status_all.go  ... with --all
+//	top.go         siteagent top
 //	pause.go       siteagent pause, resume
 //	stop.go        siteagent stop
 //	adopt.go       siteagent adopt

@@ -23,6 +23,7 @@ First steps:
   siteagent run                  run it (^C stops it)
   siteagent invite               print a token with which another site joins this one
   siteagent status               what it gives, runs, has promised and knows
+  siteagent top                  the same as a screen that stays up to date, with keys
 
   siteagent config show          every setting, and where its value comes from
 
@@ -52,8 +53,8 @@ func newRoot() *cobra.Command {
 	addSettings(flags)
 	root.AddCommand(
 		configCommand(o), settingsTopic(),
-		initCommand(o), runCommand(o), statusCommand(o), policyCommand(o), pauseCommand(o),
-		resumeCommand(o), stopCommand(o),
+		initCommand(o), runCommand(o), statusCommand(o), topCommand(o), policyCommand(o),
+		pauseCommand(o), resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o),
 		domainCommand(o), domainsCommand(o),
 		checkCommand(o), adoptCommand(o),

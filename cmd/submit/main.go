@@ -18,6 +18,7 @@
 //	release.go       submit release
 //	status.go        submit status
 //	list.go          submit list
+//	top.go           submit top
 //	why.go           submit why
 //	describe.go      submit describe
 //	domains.go       submit domains

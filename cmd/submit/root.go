@@ -91,6 +91,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.parsable, "parsable", false, "print bare ids and nothing else on standard output")
 	root.AddCommand(
 		a.runCommand(), a.jobCommand(), a.planCommand(), a.statusCommand(), a.listCommand(),
+		a.topCommand(),
 		a.mapCommand(), a.sbatchCommand(), a.describeCommand(),
 		a.getCommand(), a.logsCommand(), a.waitCommand(), a.cancelCommand(), a.forgetCommand(),
 		a.migrateCommand(),

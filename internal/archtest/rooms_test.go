@@ -83,6 +83,7 @@ func declaredRooms() map[string]room {
 		"internal/jobmap":        {imports: "grid", tests: "jobfile"},
 		"internal/sbatch":        {imports: "grid", tests: "jobfile"},
 		"internal/view":          {imports: "grid"},
+		"internal/tui":           {imports: "grid view"},
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
 		"internal/member":        {imports: "grid protocol durable"},
@@ -156,10 +157,12 @@ func declaredRooms() map[string]room {
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
 				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +
-				"view",
+				"tui view",
 			tests: "*",
 		},
-		"cmd/submit":  {imports: "grid api/client jobfile jobmap sbatch config view", tests: "*"},
+		"cmd/submit": {
+			imports: "grid api/client jobfile jobmap sbatch config tui view", tests: "*",
+		},
 		"e2e":         {tests: "*"},
 		"cmd/gridsim": {imports: "eval figures config scenario play agent metrics", tests: "*"},
 	}
@@ -197,6 +200,8 @@ func confinements() []confinement {
 		{prefix: "github.com/go-chi/chi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
+		{prefix: "charm.land/bubbletea", rooms: "internal/tui"},
+		{prefix: "github.com/charmbracelet", rooms: "internal/tui"},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
 	}
@@ -207,7 +212,7 @@ func confinements() []confinement {
 func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
-		"go.uber.org/goleak", "github.com/marcopolo/simnet",
+		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
 	}
 }
 

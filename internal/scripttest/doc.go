@@ -33,6 +33,12 @@
 //	agent signal HUP|STOP|CONT    send a signal
 //	freeport NAME                 put a TCP port that was free a moment ago into a variable
 //	othertime NAME                put hours of the week that are not now into a variable
+//	terminal FILE PROGRAM ARGS    run it on a terminal of 80 columns and 24 lines and do what
+//	                              FILE says: "see PATTERN" waits for what is drawn since the
+//	                              last keys, "press KEYS" types them, "press enter" and "press
+//	                              tab" those keys, and "agent ARGS" is as above. Then the
+//	                              program has to end with code 0 and to leave the terminal as
+//	                              it was; with NO_COLOR it may draw none
 //
 // After mesh, submit talks to its first agent; of each agent, $ANNA is its id, $ANNA_ADDR
 // what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both
@@ -46,6 +52,7 @@
 //	mesh.go       meshes: the one that scripts share, and their own
 //	user.go       users with a home each
 //	agent.go      a user's agent
+//	terminal_*.go a program on a terminal of its own
 //	pipe.go       a program whose reader is gone
 //	signals_*.go  signals of this system by name
 //	sys_*.go      processes that end with the test

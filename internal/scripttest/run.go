@@ -73,6 +73,7 @@ func RunOn(t *testing.T, dir string, machines Machines) {
 			"agent":      agent,
 			"freeport":   freePort,
 			"othertime":  otherTime,
+			"terminal":   terminal,
 		},
 	})
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mrsmesh/mrsmesh/internal/tui"
+)
+
+func topCommand(o *options) *cobra.Command {
+	format, once := "table", false
+	cmd := &cobra.Command{
+		Use: "top", Short: "Watch this site and steer it, on a full screen", Args: noArgs,
+		Long: `Show on a full screen, once a second: whether this site shares its machine and if
+not, why; how much of what you give is in use; the jobs that are here, for whom, and
+what they wait for; the sites that are known; and what is wrong, with what to do.
+
+Keys: p pauses and resumes, s pauses for a time, l lets jobs leave when their state is
+saved, enter shows all about a row, ? explains the keys, q quits.
+
+Without a terminal, with TERM=dumb, and with --once it prints the same once, as plain
+lines, and ends.`,
+		Example: "  siteagent top\n  siteagent top --once\n  siteagent top -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "table" && format != "json" {
+				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
+			}
+			c, err := o.dial()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			top := tui.SiteTop{Agent: c, Sharing: sharing}
+			facts, err := top.Facts(cmd.Context())
+			if err != nil {
+				return o.whyDown(err)
+			}
+			on := tui.Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Now: time.Now}
+			switch {
+			case format == "json":
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(facts)
+			case once || !on.Drawable():
+				return top.Print(cmd.OutOrStdout(), facts, time.Now())
+			default:
+				return top.Run(cmd.Context(), on, facts)
+			}
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "print plain lines once, on a terminal, too")
+	cmd.Flags().StringVarP(&format, "output", "o", format, "table, or json: printed once")
+	return cmd
+}

@@ -110,6 +110,9 @@ func declaredRooms() map[string]room {
 
 		"internal/suspend/suspendtest": {},
 
+		"internal/systemd": {},
+		"internal/dist":    {},
+
 		"internal/store": {
 			imports: "grid protocol step standby obs durable", tests: "powercut",
 		},
@@ -153,15 +156,22 @@ func declaredRooms() map[string]room {
 
 		"sdk/mesh":                {imports: "api/client config grid view", tests: "api api/apitest"},
 		"sdk/examples/countwords": {imports: "sdk/mesh"},
+		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +
-				"view",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend " +
+				"systemd tes view cmd/internal/manual",
 			tests: "*",
 		},
-		"cmd/submit":  {imports: "grid api/client jobfile jobmap sbatch config view", tests: "*"},
-		"e2e":         {tests: "*"},
-		"cmd/gridsim": {imports: "eval figures config scenario play agent metrics", tests: "*"},
+		"cmd/submit": {
+			imports: "grid api/client jobfile jobmap sbatch config view cmd/internal/manual",
+			tests:   "*",
+		},
+		"e2e": {tests: "*"},
+		"cmd/gridsim": {
+			imports: "eval figures config scenario play agent metrics cmd/internal/manual",
+			tests:   "*",
+		},
 	}
 }
 
@@ -197,6 +207,7 @@ func confinements() []confinement {
 		{prefix: "github.com/go-chi/chi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
+		{prefix: "github.com/coreos/go-systemd", rooms: "internal/systemd"},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
 	}

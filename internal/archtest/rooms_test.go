@@ -111,7 +111,7 @@ func declaredRooms() map[string]room {
 		"internal/suspend/suspendtest": {},
 
 		"internal/systemd": {},
-		"internal/dist":    {},
+		"internal/dist":    {tests: "localmesh"},
 
 		"internal/store": {
 			imports: "grid protocol step standby obs durable", tests: "powercut",

@@ -18,17 +18,12 @@ const sumsFile = "SHA256SUMS"
 func (r *release) archive(t target, all []content) error {
 	base := r.base(t)
 	var packed bytes.Buffer
-	small, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	small := gzip.NewWriter(&packed)
 	w := tar.NewWriter(small)
 	for _, c := range sorted(all) {
-		data := c.data
-		if c.from != "" {
-			if data, err = os.ReadFile(c.from); err != nil {
-				return err
-			}
+		data, err := c.bytes()
+		if err != nil {
+			return err
 		}
 		err = w.WriteHeader(&tar.Header{
 			Name: filepath.Base(base) + "/" + c.path, Mode: int64(c.mode), Size: int64(len(data)),
@@ -41,10 +36,10 @@ func (r *release) archive(t target, all []content) error {
 			return err
 		}
 	}
-	if err = w.Close(); err != nil {
+	if err := w.Close(); err != nil {
 		return err
 	}
-	if err = small.Close(); err != nil {
+	if err := small.Close(); err != nil {
 		return err
 	}
 	return os.WriteFile(base+".tar.gz", packed.Bytes(), 0o644)

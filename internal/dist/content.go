@@ -20,6 +20,13 @@ type content struct {
 	from string // a file with the data; empty: data
 }
 
+func (c content) bytes() ([]byte, error) {
+	if c.from == "" {
+		return c.data, nil
+	}
+	return os.ReadFile(c.from)
+}
+
 const (
 	docDir = "share/doc/mrs/"
 	zshDir = "share/zsh/site-functions/"

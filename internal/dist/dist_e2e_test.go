@@ -153,7 +153,10 @@ func newRoot(t *testing.T) root {
 // dpkg runs dpkg for the folder. Its scripts run outside of it, and are told where it is.
 func (r root) dpkg(t *testing.T, args ...string) string {
 	t.Helper()
-	args = append([]string{"--root=" + r.dir, "--force-script-chrootless", "--force-depends"}, args...)
+	args = append([]string{
+		"--root=" + r.dir, "--log=" + filepath.Join(r.dir, "var/lib/dpkg/log"),
+		"--force-script-chrootless", "--force-depends",
+	}, args...)
 	args = append(append(slices.Clone(r.wrap), "dpkg"), args...)
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	if err != nil {
@@ -168,7 +171,7 @@ func (r root) files(t *testing.T) []string {
 	var all []string
 	err := filepath.WalkDir(r.dir, func(path string, _ fs.DirEntry, err error) error {
 		below, _ := filepath.Rel(r.dir, path)
-		if !strings.HasPrefix(below, "var/lib/dpkg/") && !strings.HasPrefix(below, "var/log") {
+		if !strings.HasPrefix(below, "var/lib/dpkg/") {
 			all = append(all, below)
 		}
 		return err

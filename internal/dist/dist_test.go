@@ -172,7 +172,7 @@ func TestArchivesAreTheSame(t *testing.T) {
 		if err := r.archive(target{"linux", "amd64"}, all); err != nil {
 			t.Fatal(err)
 		}
-		packed, err := os.ReadFile(filepath.Join(r.out, "mrs-1.2.3~rc.1-linux-amd64.tar.gz"))
+		packed, err := os.ReadFile(filepath.Join(r.out, "mrs-1.2.3-rc.1-linux-amd64.tar.gz"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,9 +158,9 @@ func (r *release) make(ctx context.Context, t target) error {
 	return r.packages(ctx, t, all)
 }
 
-// base is how the files of a target begin.
+// base is the beginning of the paths of a target's files. Names have no sign that a web page of
+// releases would change.
 func (r *release) base(t target) string {
-	return filepath.Join(
-		r.out, fmt.Sprintf("mrs-%s-%s-%s", packageVersion(r.version), t.system, t.arch),
-	)
+	version := strings.NewReplacer("(", "", ")", "", "+", ".").Replace(strings.TrimPrefix(r.version, "v"))
+	return filepath.Join(r.out, fmt.Sprintf("mrs-%s-%s-%s", version, t.system, t.arch))
 }

@@ -23,9 +23,9 @@ type program struct{ name, path string }
 // build builds the programs for a target, once.
 func (r *release) build(ctx context.Context, t target) ([]program, error) {
 	dir := filepath.Join(r.scratch, "build", t.system+"-"+t.arch)
-	// Without symbols a program is a third smaller; a panic is told with names and lines all the same.
+	// Without symbols a program is a third smaller; a panic still has names and lines.
 	args := []string{"build", "-ldflags=-s -w"}
-	env := []string{"GOOS=" + t.system, "GOARCH=" + t.arch}
+	env := with("GOOS="+t.system, "GOARCH="+t.arch)
 	if !r.plain {
 		// Without cgo a program needs no library of the machine that it is put on.
 		args = append(args, "-trimpath", "-buildvcs=true")
@@ -48,10 +48,14 @@ func (r *release) build(ctx context.Context, t target) ([]program, error) {
 	return programs, err
 }
 
-// output runs a command and gives what it prints. Its error has what the command says of it.
+// with is the environment with some variables set.
+func with(variables ...string) []string { return append(os.Environ(), variables...) }
+
+// output runs a command with an environment and gives what it prints. Its error has what the
+// command says of it.
 func output(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = env
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -83,8 +87,8 @@ func (r *release) dateBy(programs []program) error {
 		}
 	}
 	return errors.New(
-		"no time of a commit: Go finds none outside of a clone, nor in a worktree of git; run this in a " +
-			"clone, or set SOURCE_DATE_EPOCH",
+		"no time of a commit: Go finds none outside of a clone, nor in a worktree of git; " +
+			"run this in a clone, or set SOURCE_DATE_EPOCH",
 	)
 }
 
@@ -138,19 +142,12 @@ func (r *release) pages(ctx context.Context, programs []program) ([]content, err
 	return all, err
 }
 
-// elsewhere are the variables of nobody in particular: what programs say of their defaults is not
+// elsewhere is the environment of nobody in particular: what programs say of their defaults is not
 // to be about who builds them.
 func (r *release) elsewhere() []string {
-	env := []string{
-		"HOME=/home/you", "XDG_RUNTIME_DIR=/run/user/1000", "TZ=UTC", "SOURCE_DATE_EPOCH=" + r.stamp(),
+	return []string{
+		"HOME=/home/you", "XDG_RUNTIME_DIR=/run/user/1000", "SOURCE_DATE_EPOCH=" + r.stamp(),
 	}
-	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, "MRS_") || strings.HasPrefix(name, "XDG_") && name != "XDG_RUNTIME_DIR" {
-			env = append(env, name+"=")
-		}
-	}
-	return env
 }
 
 func (r *release) stamp() string { return strconv.FormatInt(r.epoch, 10) }

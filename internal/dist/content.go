@@ -110,11 +110,11 @@ func packaged(all []content) ([]content, error) {
 
 // unit puts a unit of the walk-through in its place, with the programs where a package has them.
 func unit(c content) content {
+	const goOn = "; the README beside it says how to go on."
 	text := strings.NewReplacer(
 		"/usr/local/bin/", "/usr/bin/", "%h/.local/bin/", "/usr/bin/",
-		" Copy it to\n# ~/.config/systemd/user/siteagent.service; the README beside it says how to go on.",
-		"",
-		" Copy it\n# to /etc/systemd/system; the README beside it says how to go on.", "",
+		" Copy it to\n# ~/.config/systemd/user/siteagent.service"+goOn, "",
+		" Copy it\n# to /etc/systemd/system"+goOn, "",
 	).Replace(string(c.data))
 	kind := "system"
 	if strings.HasSuffix(c.path, "-user.service") {

@@ -27,7 +27,8 @@ func TestPackage(t *testing.T) {
 	root := newRoot(t)
 	before := root.files(t)
 	said := root.dpkg(t, "--install", deb)
-	if !strings.Contains(said, "nothing is shared yet") || !strings.Contains(said, "siteagent join") {
+	if !strings.Contains(said, "nothing is shared yet") ||
+		!strings.Contains(said, "siteagent join") {
 		t.Errorf("installed, and it does not say what to do next: %s", said)
 	}
 	t.Run("pages", func(t *testing.T) { checkPages(t, root) })
@@ -256,7 +257,8 @@ func checkCompletions(t *testing.T, r root) {
 			}
 			args := []string{"-n", file}
 			if shell == "bash" {
-				args = []string{"--norc", "-ec", "source \"$1\"; complete -p \"$2\"", "try", file, program}
+				try := `source "$1"; complete -p "$2"`
+				args = []string{"--norc", "-ec", try, "try", file, program}
 			}
 			if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
 				t.Errorf("%s: %v: %s", file, err, out)

@@ -26,7 +26,8 @@ func anyRelease(t *testing.T) (*release, []content) {
 			t.Fatal(err)
 		}
 		programs = append(programs, program{name, file})
-		r.common = append(r.common, content{path: "share/man/man1/" + name + ".1", data: []byte("page")})
+		page := content{path: "share/man/man1/" + name + ".1", data: []byte("page")}
+		r.common = append(r.common, page)
 		for _, place := range shells() {
 			r.common = append(r.common, content{path: place(name), data: []byte("completion")})
 		}
@@ -91,7 +92,8 @@ func TestPackageLists(t *testing.T) {
 	}
 	common := []string{
 		"lib/systemd/system/siteagent.service", "lib/systemd/user/siteagent.service",
-		"lib/sysusers.d/mrs.conf", "lib/tmpfiles.d/mrs.conf", "share/man/man8/siteagent-system.8.gz",
+		"lib/sysusers.d/mrs.conf", "lib/tmpfiles.d/mrs.conf",
+		"share/man/man8/siteagent-system.8.gz",
 		"share/applications/mrs-pause.desktop", "share/applications/mrs-resume.desktop",
 		"share/doc/mrs/NOTICES", "share/doc/mrs/README.md", "share/doc/mrs/docs/share.md",
 	}
@@ -105,13 +107,12 @@ func TestPackageLists(t *testing.T) {
 	} {
 		files := listed(t, r, format, inside)
 		for _, name := range append(own, common...) {
-			mode, there := files["/usr/"+name]
 			want := 0o644
-			if dir := path.Dir(name); dir == "bin" || dir == "sbin" {
+			if path.Dir(name) == "bin" {
 				want = 0o755
 			}
-			if !there || int(mode) != want {
-				t.Errorf("%s: /usr/%s: there: %v, mode %o, want %o", format, name, there, int(mode), want)
+			if mode, there := files["/usr/"+name]; !there || int(mode) != want {
+				t.Errorf("%s: %s: mode %o, want %o", format, name, int(mode), want)
 			}
 		}
 		if int(files["/usr/sbin/siteagent-system"]) != 0o755 {
@@ -189,8 +190,11 @@ func TestArchivesAreTheSame(t *testing.T) {
 	}
 	sums, err := os.ReadFile(filepath.Join(r.out, sumsFile))
 	empty := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  zero\n"
-	if err != nil || strings.Count(string(sums), "\n") != 2 || !strings.HasSuffix(string(sums), empty) {
-		t.Errorf("%v: %s", err, sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Count(sums, []byte("\n")) != 2 || !strings.HasSuffix(string(sums), empty) {
+		t.Errorf("checksums %s", sums)
 	}
 	if err := emptyFolder(r.out); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder with files is taken: %v", err)
@@ -228,7 +232,8 @@ func TestLicences(t *testing.T) {
 		}
 	}
 	line := func(module, below string) string {
-		return module + " v1\t" + filepath.Join(dir, module) + "\t" + filepath.Join(dir, module, below) + "\n"
+		root := filepath.Join(dir, module)
+		return module + " v1\t" + root + "\t" + filepath.Join(root, below) + "\n"
 	}
 	found, err := licencesOf(line("a", "in/vendored") + line("a", "in"))
 	if err != nil {
@@ -242,7 +247,8 @@ func TestLicences(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("%q, want %q", files, want)
 	}
-	if _, err = licencesOf(line("b", "deep")); err == nil || !strings.Contains(err.Error(), "b v1 has no") {
+	_, err = licencesOf(line("b", "deep"))
+	if err == nil || !strings.Contains(err.Error(), "b v1 has no") {
 		t.Errorf("a module without a licence: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func here() target { return target{runtime.GOOS, runtime.GOARCH} }
 func parseTarget(text string) (target, error) {
 	system, arch, found := strings.Cut(text, "/")
 	if !found || system == "" || arch == "" {
-		return target{}, fmt.Errorf("want a system and an architecture as in linux/arm64, have %q", text)
+		return target{}, fmt.Errorf("want SYSTEM/ARCHITECTURE, as linux/arm64, have %q", text)
 	}
 	return target{system, arch}, nil
 }
@@ -108,9 +108,7 @@ func emptyFolder(dir string) error {
 type release struct {
 	scratch string // a folder for what is made on the way
 	out     string // the folder of what a release is made of
-	// programs are built as by go build alone, and may be of files that are in no commit: for tests,
-	// whose time the cache of builds saves
-	plain bool
+	plain   bool   // programs are built as by go build alone, whose cache tests share
 
 	version string    // as in v1.2.3
 	epoch   int64     // the commit's time, in seconds of Unix
@@ -161,6 +159,7 @@ func (r *release) make(ctx context.Context, t target) error {
 // base is the beginning of the paths of a target's files. Names have no sign that a web page of
 // releases would change.
 func (r *release) base(t target) string {
-	version := strings.NewReplacer("(", "", ")", "", "+", ".").Replace(strings.TrimPrefix(r.version, "v"))
+	version := strings.NewReplacer("(", "", ")", "", "+", ".").Replace(r.version)
+	version = strings.TrimPrefix(version, "v")
 	return filepath.Join(r.out, fmt.Sprintf("mrs-%s-%s-%s", version, t.system, t.arch))
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-const noticesHead = `The programs of this release contain the following software of others, under the
-licences that follow. What is listed is linked; nothing else is.
+const noticesHead = `The programs of this release contain software of others, under the licences
+that follow. What is listed is linked; nothing else is.
 `
 
 // notices are the licences, notices and patent grants of all that a target's programs are linked
@@ -27,17 +27,18 @@ func (r *release) notices(ctx context.Context, t target) ([]byte, error) {
 	for _, name := range programNames() {
 		args = append(args, "./cmd/"+name)
 	}
-	listed, err := output(ctx,
-		[]string{"GOOS=" + t.system, "GOARCH=" + t.arch, "CGO_ENABLED=0"}, "go", args...)
+	env := with("GOOS="+t.system, "GOARCH="+t.arch, "CGO_ENABLED=0")
+	listed, err := output(ctx, env, "go", args...)
 	if err != nil {
 		return nil, err
 	}
-	root, err := output(ctx, nil, "go", "env", "GOROOT")
+	root, err := output(ctx, env, "go", "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
 	goroot := strings.TrimSpace(string(root))
-	found, err := licencesOf(string(listed) + "Go's standard library\t" + goroot + "\t" + goroot + "\n")
+	standard := "Go's standard library\t" + goroot + "\t" + goroot + "\n"
+	found, err := licencesOf(string(listed) + standard)
 	if err != nil {
 		return nil, err
 	}

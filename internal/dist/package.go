@@ -33,7 +33,9 @@ func (r *release) packages(ctx context.Context, t target, all []content) error {
 		if err != nil {
 			return err
 		}
-		err = r.tool(ctx, "nfpm", "package", "--config", file, "--packager", format, "--target", made)
+		err = r.tool(
+			ctx, "nfpm", "package", "--config", file, "--packager", format, "--target", made,
+		)
 		if err != nil {
 			return err
 		}
@@ -44,7 +46,7 @@ func (r *release) packages(ctx context.Context, t target, all []content) error {
 // tool runs one of the programs that tools/dist/go.mod pins.
 func (r *release) tool(ctx context.Context, name string, args ...string) error {
 	args = append([]string{"-C", filepath.Join("tools", "dist"), "tool", name}, args...)
-	_, err := output(ctx, []string{"SOURCE_DATE_EPOCH=" + r.stamp()}, "go", args...)
+	_, err := output(ctx, with("SOURCE_DATE_EPOCH="+r.stamp()), "go", args...)
 	return err
 }
 

@@ -42,7 +42,12 @@ func (r *release) archive(t target, all []content) error {
 	if err := small.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(base+".tar.gz", packed.Bytes(), 0o644)
+	return publish(base+".tar.gz", packed.Bytes())
+}
+
+// publish writes a file for anybody to read.
+func publish(path string, data []byte) error {
+	return os.WriteFile(path, data, 0o644) //nolint:gosec // G306: to be published
 }
 
 // writeSums writes the checksums of all files in a folder.
@@ -59,5 +64,5 @@ func writeSums(dir string) error {
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), f.Name())
 	}
-	return os.WriteFile(filepath.Join(dir, sumsFile), sums.Bytes(), 0o644)
+	return publish(filepath.Join(dir, sumsFile), sums.Bytes())
 }

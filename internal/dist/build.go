@@ -54,7 +54,7 @@ func with(variables ...string) []string { return append(os.Environ(), variables.
 // output runs a command with an environment and gives what it prints. Its error has what the
 // command says of it.
 func output(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // G204: go, or a program it built
 	cmd.Env = env
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -116,7 +116,7 @@ func shells() map[string]func(program string) string {
 // pages lets the programs write their manual pages and completions.
 func (r *release) pages(ctx context.Context, programs []program) ([]content, error) {
 	dir := filepath.Join(r.scratch, "man")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	env := r.elsewhere()

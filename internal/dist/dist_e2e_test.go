@@ -245,13 +245,13 @@ func checkCompletions(t *testing.T, r root) {
 		"bash": "bash-completion/completions/NAME", "zsh": "zsh/vendor-completions/_NAME",
 		"fish": "fish/vendor_completions.d/NAME.fish",
 	} {
-		path, err := exec.LookPath(shell)
+		path, missing := exec.LookPath(shell)
 		for _, program := range programNames() {
 			file := filepath.Join(r.dir, "usr/share", strings.ReplaceAll(place, "NAME", program))
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
-			if err != nil {
+			if missing != nil {
 				t.Logf("%s cannot be tried: %s is not installed", file, shell)
 				continue
 			}
@@ -305,9 +305,9 @@ func checkSite(t *testing.T, r root) {
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	must := func(name string, args ...string) string {
 		t.Helper()
-		out, err := r.program(home, name, args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: %v: %s", name, args, err, out)
+		out, wrong := r.program(home, name, args...).CombinedOutput()
+		if wrong != nil {
+			t.Fatalf("%s %q: %v: %s", name, args, wrong, out)
 		}
 		return string(out)
 	}

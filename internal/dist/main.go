@@ -94,7 +94,7 @@ func run(ctx context.Context, out string, names []string) error {
 
 // emptyFolder makes a folder, or refuses one that has files: they might be of another commit.
 func emptyFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	files, err := os.ReadDir(dir)

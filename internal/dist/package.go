@@ -65,10 +65,10 @@ func (r *release) stage(dir string, inside []content) error {
 			continue
 		}
 		file := filepath.Join(dir, c.path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, c.data, 0o644); err != nil {
+		if err := os.WriteFile(file, c.data, 0o600); err != nil {
 			return err
 		}
 	}

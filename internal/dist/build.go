@@ -27,9 +27,10 @@ func (r *release) build(ctx context.Context, t target) ([]program, error) {
 	args := []string{"build", "-ldflags=-s -w"}
 	env := with("GOOS="+t.system, "GOARCH="+t.arch)
 	if !r.plain {
-		// Without cgo a program needs no library of the machine that it is put on.
+		// Without cgo a program needs no library of the machine that it is put on; what else would
+		// change its bytes is as Go has it by default.
 		args = append(args, "-trimpath", "-buildvcs=true")
-		env = append(env, "CGO_ENABLED=0")
+		env = append(env, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=", "GOARM64=")
 	}
 	args = append(args, "-o", dir+string(filepath.Separator))
 	var programs []program

@@ -4,7 +4,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io/fs"
 	"net"
 	"os"
@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -198,9 +197,12 @@ func added(before, now []string) []string {
 	return slices.DeleteFunc(now, func(path string) bool { return slices.Contains(before, path) })
 }
 
-// program is the command that runs an installed program for a user who has nothing else.
-func (r root) program(home, name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(r.dir, "usr/bin", name), args...)
+// program is the command that runs an installed program for a user who has nothing else. It is
+// killed when it takes longer than all of the test may.
+func (r root) program(t *testing.T, home, name string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(r.dir, "usr/bin", name), args...)
 	cmd.Dir = home
 	cmd.Env = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + home,
@@ -219,7 +221,7 @@ func checkPages(t *testing.T, r root) {
 			t.Errorf("no manual page: %v", err)
 		}
 		pages++
-		help, err := r.program(t.TempDir(), program, append(path, "--help")...).Output()
+		help, err := r.program(t, t.TempDir(), program, append(path, "--help")...).Output()
 		if err != nil {
 			t.Fatalf("%s %v --help: %v", program, path, err)
 		}
@@ -305,7 +307,7 @@ func checkSite(t *testing.T, r root) {
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	must := func(name string, args ...string) string {
 		t.Helper()
-		out, wrong := r.program(home, name, args...).CombinedOutput()
+		out, wrong := r.program(t, home, name, args...).CombinedOutput()
 		if wrong != nil {
 			t.Fatalf("%s %q: %v: %s", name, args, wrong, out)
 		}
@@ -313,7 +315,7 @@ func checkSite(t *testing.T, r root) {
 	}
 	must("siteagent", "init", "--name", "attic", "--domain", "home")
 	heard := listen(t, filepath.Join(home, "notify"))
-	run := r.program(home, "siteagent", "run")
+	run := r.program(t, home, "siteagent", "run")
 	var log bytes.Buffer
 	run.Stderr = &log
 	run.Env = append(run.Env, "NOTIFY_SOCKET="+filepath.Join(home, "notify"),
@@ -323,7 +325,6 @@ func checkSite(t *testing.T, r root) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	t.Cleanup(func() { _ = run.Process.Signal(syscall.SIGKILL) }) // it has ended, if all is well
 	heard(t, "READY=1")
 	heard(t, "WATCHDOG=1")
 	module := filepath.Join(home, "hello.wasm")
@@ -354,6 +355,7 @@ func checkSite(t *testing.T, r root) {
 }
 
 // listen takes the place of the service manager. What is heard waits until a line comes.
+// What comes meanwhile is read, so that nobody waits to say it.
 func listen(t *testing.T, socket string) (heard func(*testing.T, string)) {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
@@ -361,21 +363,28 @@ func listen(t *testing.T, socket string) (heard func(*testing.T, string)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return func(t *testing.T, line string) {
-		t.Helper()
-		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+	const most = 1 << 14 // far more than come in the time of the test
+	lines := make(chan string, most)
+	go func() {
 		for buf := make([]byte, 4096); ; {
 			n, err := conn.Read(buf)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("the service manager does not hear %s", line)
-			}
 			if err != nil {
-				t.Fatal(err)
+				return // it is closed
 			}
-			if strings.HasPrefix(string(buf[:n]), line) {
-				return
+			lines <- string(buf[:n])
+		}
+	}()
+	return func(t *testing.T, line string) {
+		t.Helper()
+		limit := time.After(time.Minute)
+		for {
+			select {
+			case text := <-lines:
+				if strings.HasPrefix(text, line) {
+					return
+				}
+			case <-limit:
+				t.Fatalf("the service manager does not hear %s", line)
 			}
 		}
 	}

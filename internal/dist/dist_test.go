@@ -215,6 +215,31 @@ func TestPackageVersion(t *testing.T) {
 	}
 }
 
+// A bill keeps what it says of a program, and says of its tool only the name.
+func TestForgetTool(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bill.json")
+	text := `{"metadata":{"component":{"hashes":[1]},` +
+		`"tools":{"components":[{"name":"x","hashes":[2]}]}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := forgetTool(file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err = json.Compact(&b, got); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"metadata":{"component":{"hashes":[1]},"tools":{"components":[{"name":"x"}]}}}`
+	if b.String() != want {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
+
 // Licences are looked for in a module and in the folders of it that are linked; a module without
 // one is refused.
 func TestLicences(t *testing.T) {

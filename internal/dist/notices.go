@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -128,6 +129,34 @@ func (r *release) bills(ctx context.Context, t target, programs []program) error
 		if err != nil {
 			return err
 		}
+		if err = forgetTool(file); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// forgetTool takes out of a bill the checksums of the program that wrote it: they depend on the
+// machine that it was built on.
+func forgetTool(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var bill map[string]any
+	if err = json.Unmarshal(text, &bill); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	about, _ := bill["metadata"].(map[string]any)
+	tools, _ := about["tools"].(map[string]any)
+	components, _ := tools["components"].([]any)
+	for _, c := range components {
+		if tool, is := c.(map[string]any); is {
+			delete(tool, "hashes")
+		}
+	}
+	if text, err = json.MarshalIndent(bill, "", "  "); err != nil {
+		return err
+	}
+	return publish(file, append(text, '\n'))
 }

@@ -6,6 +6,8 @@ package systemd
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -17,6 +19,9 @@ const answerWithin = 10 * time.Minute
 
 // asksInTime counts the questions to the agent within the time that the watchdog allows.
 const asksInTime = 3
+
+// tellWithin bounds the time for which the service manager may not listen.
+const tellWithin = time.Second
 
 // askAgain is the pause after a question that failed, where no watchdog is set.
 const askAgain = time.Second
@@ -82,7 +87,25 @@ func Reloading(log *slog.Logger) (over func()) {
 }
 
 func tell(state string, log *slog.Logger) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
+	if err := send(os.Getenv("NOTIFY_SOCKET"), state); err != nil {
 		log.Warn("the service manager could not be told", "state", state, "error", err)
 	}
+}
+
+// send is daemon.SdNotify with a limit: a service manager that hangs must not keep the agent from
+// stopping.
+func send(socket, state string) error {
+	if socket == "" {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err = conn.SetWriteDeadline(time.Now().Add(tellWithin)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(state))
+	return err
 }

@@ -1,13 +1,16 @@
 package systemd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +163,32 @@ func TestReloading(t *testing.T) {
 	}
 	over()
 	want(t, heard, "READY=1")
+}
+
+// A service manager that does not listen keeps the agent neither from reading its configuration nor
+// from stopping.
+func TestTheManagerHangs(t *testing.T) {
+	manager(t)
+	socket := &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"}
+	conn, err := net.DialUnix("unixgram", nil, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for err == nil { // until nothing more can wait for it
+		if err = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
+			_, err = conn.Write([]byte("WATCHDOG=1"))
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	systemd.Reloading(slog.New(slog.NewTextHandler(&said, nil)))
+	if !strings.Contains(said.String(), "the service manager could not be told") {
+		t.Errorf("the log has %q", said.String())
+	}
+	start(t, func(context.Context) error { return nil })()
 }
 
 // Without a service manager nothing happens, and with one that is gone the agent goes on.

@@ -219,7 +219,7 @@ func TestPackageVersion(t *testing.T) {
 func TestForgetTool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bill.json")
 	text := `{"metadata":{"component":{"hashes":[1]},` +
-		`"tools":{"components":[{"name":"x","hashes":[2]}]}}}`
+		`"tools":[{"name":"x","hashes":[2]}]}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -234,9 +234,15 @@ func TestForgetTool(t *testing.T) {
 	if err = json.Compact(&b, got); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"metadata":{"component":{"hashes":[1]},"tools":{"components":[{"name":"x"}]}}}`
+	want := `{"metadata":{"component":{"hashes":[1]},"tools":[{"name":"x"}]}}`
 	if b.String() != want {
 		t.Errorf("%s, want %s", b.String(), want)
+	}
+	if err = os.WriteFile(file, []byte(`{"metadata":{"tools":{}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err = forgetTool(file); err == nil || !strings.Contains(err.Error(), "metadata.tools") {
+		t.Errorf("a bill of another form: %v", err)
 	}
 }
 

@@ -148,10 +148,12 @@ func forgetTool(file string) error {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
 	about, _ := bill["metadata"].(map[string]any)
-	tools, _ := about["tools"].(map[string]any)
-	components, _ := tools["components"].([]any)
-	for _, c := range components {
-		if tool, is := c.(map[string]any); is {
+	tools, _ := about["tools"].([]any)
+	if len(tools) == 0 {
+		return fmt.Errorf("%s: metadata.tools is no list: see what cyclonedx-gomod writes now", file)
+	}
+	for _, t := range tools {
+		if tool, is := t.(map[string]any); is {
 			delete(tool, "hashes")
 		}
 	}

@@ -150,7 +150,7 @@ func forgetTool(file string) error {
 	about, _ := bill["metadata"].(map[string]any)
 	tools, _ := about["tools"].([]any)
 	if len(tools) == 0 {
-		return fmt.Errorf("%s: metadata.tools is no list: see what cyclonedx-gomod writes now", file)
+		return fmt.Errorf("%s: metadata.tools is no list: see what cyclonedx-gomod writes", file)
 	}
 	for _, t := range tools {
 		if tool, is := t.(map[string]any); is {

@@ -16,7 +16,7 @@ E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^
 E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
 E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES) | paste -sd'|' -)
 
-.PHONY: all fmt fmt-check lint arch dead names cross changelog test race chaos soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -41,6 +41,12 @@ CROSS ?= linux/amd64 linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
 
 cross:
 	@go run ./internal/crosscheck $(CROSS)
+
+# At a release, in a clone without changes: packages, archives, checksums, licences and bills of
+# materials for each system, in dist/. The same commit gives the same bytes. The first time the
+# tools that tools/dist/go.mod pins are downloaded.
+dist:
+	@go run ./internal/dist -o dist $(CROSS)
 
 # At a release: VERSION=1.2.3 collects changes/*.md into CHANGELOG.md.
 changelog:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mrsmesh/mrsmesh/cmd/internal/manual"
 	"github.com/mrsmesh/mrsmesh/internal/eval"
 )
 
@@ -45,7 +46,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(),
 		calibrateCommand(), workloadCommand(), checkpointsCommand(), oddsCommand(),
-		scenariosTopic(),
+		scenariosTopic(), manual.Command(),
 	)
 	return root
 }
@@ -53,7 +54,7 @@ func newRoot() *cobra.Command {
 func experiments(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {
-		if cmd.Name() != "help" && cmd.Name() != "completion" {
+		if cmd.Name() != "help" && cmd.Name() != "completion" && !cmd.Hidden {
 			names = append(names, cmd.Name())
 		}
 	}

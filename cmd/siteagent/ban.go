@@ -32,6 +32,7 @@ func decideCommand(o *options, use, short, long string, ban bool) *cobra.Command
 	note, keep := "", false
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
+		ValidArgsFunction: completion(o, peersToComplete(!ban)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{fmt.Errorf("%s: want one site's ID or name", cmd.Name())}

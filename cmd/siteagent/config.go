@@ -39,6 +39,7 @@ func configShow(o *options) *cobra.Command {
 	format, all := "table", false
 	cmd := &cobra.Command{
 		Use: "show [NAME...]", Short: "Show settings, and where each value comes from",
+		ValidArgsFunction: completeSettings(""),
 		Long: `Show the settings and where each value comes from: a default, the preset, a line of
 the file, a variable or a flag. If the agent runs it is asked; otherwise these are the
 values a start would read. Without a name it shows what is documented or was chosen.`,

@@ -21,6 +21,7 @@ import (
 func configSet(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set NAME VALUE | NAME=VALUE...", Short: "Choose settings",
+		ValidArgsFunction: completeSettings("="),
 		Long: `Write settings into the configuration, and let the running agent take them. What
 would be a mistake is not written. Comments and other lines stay as they are.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,6 +94,7 @@ func configUnset(o *options) *cobra.Command {
 	repeated := false
 	cmd := &cobra.Command{
 		Use: "unset NAME...", Short: "Take choices back, so that preset and default count again",
+		ValidArgsFunction: completeSettings(""),
 		Long: `Take settings out of the configuration, so that the preset and the default count
 again, and let the running agent know. --repeated takes out every line that says no
 more than a default, as versions that wrote all settings left them.`,

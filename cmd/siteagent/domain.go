@@ -209,6 +209,7 @@ func domainPolicyCommand(o *options) *cobra.Command {
 	tasks, onward, closed, beside := 0, 0, false, false
 	cmd := &cobra.Command{
 		Use: "policy NAME", Short: "Show or change the terms on which a domain is linked",
+		ValidArgsFunction: completion(o, domainsToComplete),
 		Long: `Show the terms on which the domain NAME is linked, or change them. What is not named
 stays as it is; changes act immediately. They are this domain's own: the other one has its own.
 
@@ -285,6 +286,7 @@ func policyText(p view.LinkPolicy) string {
 func domainUnlinkCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink NAME", Short: "End the link with a domain, at both sides",
+		ValidArgsFunction: completion(o, domainsToComplete),
 		Long: `End the link with the domain NAME. The connection is closed immediately. The other
 domain is told, when it is reached, and forgets the link as well; until then its gateway is
 refused with that reason. To link again takes a new invitation.

@@ -87,6 +87,9 @@ func settingParts(k config.Key) []string {
 	if defaults == "" {
 		defaults = "none"
 	}
+	if k.Name == "owner.yield" { // not only for the reader
+		defaults = "true; false for an agent that root runs"
+	}
 	if k.WAN == "" {
 		return append(parts, "["+defaults+"]")
 	}

@@ -19,6 +19,7 @@
 //	tryout.go      ... whether the new site's offers arrive
 //	invite.go      siteagent invite
 //	invites.go     ... --list, --revoke
+//	complete.go    what a shell completes
 //	token.go       tokens from standard input and files
 //	members.go     siteagent members
 //	ban.go         siteagent ban, admit

@@ -35,9 +35,10 @@ func policyCommand(o *options) *cobra.Command {
 	backfill, format := "", "table"
 	cmd := &cobra.Command{
 		Use: "policy [NAME]", Short: "Show or change the order in which those that wait move up",
-		Long:    policyLong,
-		Example: "  siteagent policy\n  siteagent policy edf --backfill easy",
-		Args:    cobra.MaximumNArgs(1),
+		Long:              policyLong,
+		Example:           "  siteagent policy\n  siteagent policy edf --backfill easy",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(grid.Policies(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := o.dial()
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
+	"github.com/mrsmesh/mrsmesh/internal/systemd"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -63,6 +64,7 @@ func (s *settings) read() (config.Agent, []config.Origin, error) {
 func (s *settings) reload(ctx context.Context) view.Configuration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer systemd.Reloading(s.log)()
 	c, origins, err := s.read()
 	merged := config.Merge(s.now, c)
 	if err == nil {

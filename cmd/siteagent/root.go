@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mrsmesh/mrsmesh/cmd/internal/manual"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 )
 
@@ -59,6 +60,7 @@ func newRoot() *cobra.Command {
 		domainCommand(o), domainsCommand(o),
 		checkCommand(o), adoptCommand(o),
 		replayCommand(o), auditCommand(o), repairCommand(o),
+		manual.Command(),
 	)
 	return root
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/suspend"
+	"github.com/mrsmesh/mrsmesh/internal/systemd"
 	"github.com/mrsmesh/mrsmesh/internal/tes"
 	"github.com/mrsmesh/mrsmesh/pkg/avail"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -111,6 +112,7 @@ func run(ctx context.Context, s *settings) error {
 	group.Go(func() error { hang.obey(life, s, end); return nil })
 	group.Go(func() error { tasks.Run(life); return nil })
 	group.Go(func() error { handOverBeforeSleep(life, a, log); return nil })
+	group.Go(func() error { systemd.Live(life, a.Alive, log); return nil })
 	err = errors.Join(group.Wait(), a.Close())
 	log.Info("the site is down")
 	return err

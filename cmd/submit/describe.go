@@ -21,7 +21,7 @@ func (a *app) describeCommand() *cobra.Command {
 		Use: "describe ID", Short: "Show a job or one of its tasks in full, with every attempt",
 		Example: "  submit describe mfrg\n  submit describe mfrg.7\n  submit describe mfrg -o json | " +
 			"submit job - --parsable",
-		Args: exactly(1, "one job or task"),
+		Args: exactly(1, "one job or task"), ValidArgsFunction: a.completeJob(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			subject, one, err := a.findSubject(cmd.Context(), args[0])
 			if err != nil {

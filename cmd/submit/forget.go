@@ -16,7 +16,8 @@ func (a *app) forgetCommand() *cobra.Command {
 their outputs are not kept. Nothing needs that: old jobs go by themselves (history.keep,
 history.size and data.keep of the agent). A job that has not ended is cancelled first, and one
 that another job waits for stays.`,
-		Example: "  submit forget mfrg\n  submit forget --older-than 30d",
+		ValidArgsFunction: a.completeJobs(),
+		Example:           "  submit forget mfrg\n  submit forget --older-than 30d",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case older != "" && len(args) > 0:

@@ -15,7 +15,7 @@ func (a *app) getCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "get ID", Short: "Write a job's outputs",
-		Args: exactly(1, "one job"),
+		Args: exactly(1, "one job"), ValidArgsFunction: a.completeJob(),
 		Long: `Write the outputs of a job's finished tasks where the job file said, relative to
 the present folder or --to. Files are replaced as a whole or not at all; nothing is
 written through a link.`,

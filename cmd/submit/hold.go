@@ -8,7 +8,7 @@ func (a *app) holdCommand() *cobra.Command {
 		Long: `Keep jobs from being placed until submit release lets them go on. A job that has
 begun at a site is not held; jobs that are to run after a held one wait with it.
 hold: true in a job file submits a job that is held.`,
-		Args:    atLeastOne("at least one job"),
+		Args: atLeastOne("at least one job"), ValidArgsFunction: a.completeOpenJobs(),
 		Example: "  submit hold mfrg\n  submit release mfrg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, text := range args {

@@ -17,7 +17,7 @@ func (a *app) logsCommand() *cobra.Command {
 	var follow, onlyErr, onlyOut bool
 	cmd := &cobra.Command{
 		Use: "logs ID", Short: "Print what a task printed",
-		Args: exactly(1, "one task (JOB or JOB.INDEX)"),
+		Args: exactly(1, "one task (JOB or JOB.INDEX)"), ValidArgsFunction: a.completeJob(),
 		Long: `Print a task's standard output on ours and its standard error on ours. JOB alone
 is task 0. With -f the command goes on until the task has ended.`,
 		Example: "  submit logs mfrg\n  submit logs -f mfrg.7\n  submit logs --stderr mfrg",

@@ -44,6 +44,7 @@
 //	find.go          jobs and tasks by what a person types
 //	task.go          one task in words
 //	offers.go        the table of offers
+//	complete.go      what a shell completes
 //	print.go         tables, JSON and YAML
 //	terminal.go      whether there is one, and how wide
 //	words.go         small words

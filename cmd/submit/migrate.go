@@ -16,7 +16,7 @@ func (a *app) migrateCommand() *cobra.Command {
 	var restart, detach bool
 	cmd := &cobra.Command{
 		Use: "migrate ID", Short: "Move running tasks to other sites",
-		Args: exactly(1, "one job or task"),
+		Args: exactly(1, "one job or task"), ValidArgsFunction: a.completeJob(),
 		Long: `Move a job's running tasks, or one of them, to other sites. Each goes on there from
 a state that its program saves first; it is ended where it is only when that state is
 here and another site offers. If either is not so, it stays and goes on. No site is

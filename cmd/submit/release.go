@@ -13,7 +13,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Use: "release ID...", Short: "Let held jobs go on; give reservations back",
 		Long: `Let a job go on that submit hold, or hold: true, has kept from being placed. A
 reservation is given back; jobs running in it are stopped.`,
-		Args:    atLeastOne("at least one job or reservation"),
+		Args: atLeastOne("at least one job or reservation"), ValidArgsFunction: a.completeOpenJobs(),
 		Example: "  submit release mfrg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, text := range args {

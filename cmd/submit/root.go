@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mrsmesh/mrsmesh/cmd/internal/manual"
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/view"
@@ -98,6 +99,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(),
 		a.eventsCommand(), a.recoverCommand(), a.versionCommand(),
+		manual.Command(),
 	)
 	return root
 }

@@ -29,6 +29,7 @@ func (a *app) statusCommand() *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction: a.completeJob(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.showAgent(cmd)

@@ -17,7 +17,7 @@ func (a *app) waitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait ID...", Short: "Wait until jobs have ended; the code is that of the first that failed",
 		Example: "  submit wait mfrg\n  submit wait --timeout 10m mfrg ge4t",
-		Args:    atLeastOne("at least one job"),
+		Args:    atLeastOne("at least one job"), ValidArgsFunction: a.completeJobs(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {

@@ -17,7 +17,7 @@ func (a *app) whyCommand() *cobra.Command {
 first. Where linked domains were asked, since this one had no place for all of it, a line for each
 domain says how near its best offer is, or why it has none: the own domain is always asked first.`,
 		Example: "  submit why mfrg\n  submit why mfrg.7\n  submit why mfrg -o wide",
-		Args:    exactly(1, "one job or task"),
+		Args:    exactly(1, "one job or task"), ValidArgsFunction: a.completeJob(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			subject, one, err := a.findSubject(cmd.Context(), args[0])
 			if err != nil {

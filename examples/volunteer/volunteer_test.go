@@ -51,14 +51,15 @@ func TestUnits(t *testing.T) {
 		service := u["Service"]
 		for key, want := range map[string]string{
 			"Delegate": "yes", "IOSchedulingClass": "idle", "NoNewPrivileges": "yes", "KillMode": "process",
-			"Type": "exec",
+			"Type": "notify", "NotifyAccess": "main", "RestartPreventExitStatus": "3",
 		} {
 			if got := service[key]; !slices.Equal(got, []string{want}) {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
 			}
 		}
 		for _, key := range []string{
-			"ExecStart", "ExecReload", "Nice", "MemoryMax", "TasksMax", "Restart",
+			"ExecStart", "ExecReload", "Nice", "MemoryMax", "TasksMax", "Restart", "WatchdogSec",
+			"TimeoutStartSec",
 		} {
 			if len(service[key]) != 1 {
 				t.Errorf("%s: %s is %q, want one value", name, key, service[key])

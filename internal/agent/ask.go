@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -31,6 +32,12 @@ func (a *Agent) AskSite(ctx context.Context, question func(*site.Machine)) error
 // no question sees both at one moment.
 func (a *Agent) AskBroker(ctx context.Context, question func(*broker.Machine)) error {
 	return a.broker.ask(ctx, func() { question(a.seenBroker()) })
+}
+
+// Alive returns nil when the goroutines of both machines have answered, also while they wait for a
+// disk, and an error when they have not before ctx ended.
+func (a *Agent) Alive(ctx context.Context) error {
+	return errors.Join(a.site.answers(ctx), a.broker.answers(ctx))
 }
 
 // seenBroker is the submitter's machine as it is, or, while another agent acts for this site's

@@ -120,6 +120,21 @@ func (l *loop) ask(ctx context.Context, question func()) error {
 	return fmt.Errorf("ask the %s machine: %w", l.name, err)
 }
 
+// answers waits until the loop has come to a question that asks nothing, however much is waiting
+// before it.
+func (l *loop) answers(ctx context.Context) error {
+	done := make(chan struct{})
+	l.soon(func() { close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-l.ended:
+		return errEnded
+	case <-ctx.Done():
+		return fmt.Errorf("ask the %s machine: %w", l.name, ctx.Err())
+	}
+}
+
 func (l *loop) push(t task, bounded bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -187,6 +187,9 @@ func TestFullDiskHoldsBack(t *testing.T) {
 		}
 		return n
 	}
+	if err := l.answers(t.Context()); err != nil {
+		t.Errorf("it waits for the disk, and is alive: %v", err)
+	}
 	if sent() != 0 || !slices.Contains(d.all(), "question") {
 		t.Errorf("without its facts: %q", d.all())
 	}
@@ -203,6 +206,37 @@ func TestFullDiskForTooLong(t *testing.T) {
 	<-l.ended
 	if err := end(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("run: %v, want the cause", err)
+	}
+}
+
+// A loop is alive when it comes to what is asked: not in a step that does not end, and not when
+// it has ended.
+func TestAlive(t *testing.T) {
+	enters, leaves := make(chan struct{}), make(chan struct{})
+	l, end := live(t, &diary{}, func(time.Time, step.Input) []step.Effect {
+		enters <- struct{}{}
+		<-leaves
+		return nil
+	})
+	if err := l.answers(t.Context()); err != nil {
+		t.Errorf("idle: %v", err)
+	}
+	l.tell(step.Boot{})
+	<-enters
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := l.answers(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("within a step: %v", err)
+	}
+	close(leaves)
+	if err := l.answers(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if err := l.answers(t.Context()); !errors.Is(err, errEnded) {
+		t.Errorf("ended: %v", err)
 	}
 }
 

@@ -111,6 +111,9 @@ func declaredRooms() map[string]room {
 
 		"internal/suspend/suspendtest": {},
 
+		"internal/systemd": {},
+		"internal/dist":    {tests: "localmesh"},
+
 		"internal/store": {
 			imports: "grid protocol step standby obs durable", tests: "powercut",
 		},
@@ -154,17 +157,22 @@ func declaredRooms() map[string]room {
 
 		"sdk/mesh":                {imports: "api/client config grid view", tests: "api api/apitest"},
 		"sdk/examples/countwords": {imports: "sdk/mesh"},
+		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend tes " +
-				"tui view",
+				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend " +
+				"systemd tes tui view cmd/internal/manual",
 			tests: "*",
 		},
 		"cmd/submit": {
-			imports: "grid api/client jobfile jobmap sbatch config tui view", tests: "*",
+			imports: "grid api/client jobfile jobmap sbatch config tui view cmd/internal/manual",
+			tests:   "*",
 		},
-		"e2e":         {tests: "*"},
-		"cmd/gridsim": {imports: "eval figures config scenario play agent metrics", tests: "*"},
+		"e2e": {tests: "*"},
+		"cmd/gridsim": {
+			imports: "eval figures config scenario play agent metrics cmd/internal/manual",
+			tests:   "*",
+		},
 	}
 }
 
@@ -200,8 +208,7 @@ func confinements() []confinement {
 		{prefix: "github.com/go-chi/chi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
-		{prefix: "charm.land/bubbletea", rooms: "internal/tui"},
-		{prefix: "github.com/charmbracelet", rooms: "internal/tui"},
+		{prefix: "github.com/coreos/go-systemd", rooms: "internal/systemd"},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -115,7 +116,7 @@ func planLines(p *view.PlanView, now time.Time) []line {
 // entryText is one attempt of the plan: "JOB.0 waits, deadline, 14:00:30 to 14:10:30".
 func entryText(e view.PlanEntry, now time.Time) string {
 	text := fmt.Sprintf("%s %s, %s, %s to %s, %s cores", e.Task, e.State, e.Class,
-		clockText(e.Start, now), clockText(e.End, now), cores(e.Need.MilliCPUs))
+		cmp.Or(e.Start.Clock(now), "open"), cmp.Or(e.End.Clock(now), "open"), cores(e.Need.MilliCPUs))
 	if e.Within != "" {
 		text += ", in reservation " + string(e.Within)
 	}
@@ -123,16 +124,4 @@ func entryText(e view.PlanEntry, now time.Time) string {
 		text += ", for " + e.SubmitterName
 	}
 	return text
-}
-
-// clockText is a time on the owner's clock, with the day where that is not today.
-func clockText(t view.Time, now time.Time) string {
-	if t.IsZero() {
-		return "open"
-	}
-	at := t.In(now.Location())
-	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format(time.DateTime)
 }

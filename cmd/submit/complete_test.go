@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,11 +57,7 @@ func TestComplete(t *testing.T) {
 
 // Without an agent, and with one that does not answer, a shell is offered nothing, and soon.
 func TestCompleteWithoutAnAgent(t *testing.T) {
-	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := socketDir(t)
 	silent := filepath.Join(dir, "silent")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", silent)
 	if err != nil {

@@ -34,13 +34,22 @@ func (b *bench) jobs(t *testing.T) ([]view.JobView, error) {
 	return b.agent.Jobs(t.Context(), view.JobQuery{Limit: 10})
 }
 
-func newBench(t *testing.T, onSubmit func(*apitest.Agent, grid.JobID, grid.Job)) *bench {
+// socketDir is a folder for sockets, which goes with the test.
+func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{agent: apitest.New(clock), socket: filepath.Join(dir, "s.sock"), dir: t.TempDir()}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func newBench(t *testing.T, onSubmit func(*apitest.Agent, grid.JobID, grid.Job)) *bench {
+	t.Helper()
+	b := &bench{
+		agent: apitest.New(clock), socket: filepath.Join(socketDir(t), "s.sock"), dir: t.TempDir(),
+	}
 	b.agent.OnSubmit = onSubmit
 	server, err := api.New(b.agent, api.Options{Socket: b.socket})
 	if err != nil {
@@ -58,7 +67,6 @@ func newBench(t *testing.T, onSubmit func(*apitest.Agent, grid.JobID, grid.Job))
 		if err := <-done; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-		_ = os.RemoveAll(dir)
 	})
 	b.write(t, "w.wasm", "\x00asm")
 	return b

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,9 +46,14 @@ func (r *release) archive(t target, all []content) error {
 	return publish(base+".tar.gz", packed.Bytes())
 }
 
-// publish writes a file for anybody to read.
+// publish writes a file for others to read, as far as the user's mask lets them.
 func publish(path string, data []byte) error {
-	return os.WriteFile(path, data, 0o644) //nolint:gosec // G306: to be published
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // writeSums writes the checksums of all files in a folder.

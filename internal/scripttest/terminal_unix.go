@@ -20,8 +20,7 @@ import (
 
 const (
 	screenLimit  = 30 * time.Second // for what is to be seen
-	screenPause  = 20 * time.Millisecond
-	screenRedraw = time.Second // before the window is asked to draw everything anew
+	screenRedraw = time.Second      // before the window is asked to draw everything anew
 )
 
 // escapes are the sequences that move the cursor, set colours and the like.
@@ -66,6 +65,7 @@ type window struct {
 	plain        bool       // NO_COLOR is set
 	ended        chan error // how the program ended
 	drawn        chan struct{}
+	news         chan struct{} // capacity 1: something was drawn
 
 	mu   sync.Mutex
 	text []byte // guarded by mu: what was drawn
@@ -77,7 +77,10 @@ func openWindow(ts *testscript.TestScript, program string, args []string) (*wind
 	if err != nil {
 		return nil, err
 	}
-	w := &window{keys: keys, inside: inside, ended: make(chan error, 1), drawn: make(chan struct{})}
+	w := &window{
+		keys: keys, inside: inside, ended: make(chan error, 1), drawn: make(chan struct{}),
+		news: make(chan struct{}, 1),
+	}
 	w.plain = ts.Getenv("NO_COLOR") != ""
 	if err = w.resize(24); err != nil {
 		return nil, err
@@ -110,6 +113,10 @@ func (w *window) read() {
 		w.mu.Lock()
 		w.text = append(w.text, part[:n]...)
 		w.mu.Unlock()
+		select {
+		case w.news <- struct{}{}:
+		default: // it is to look anyway
+		}
 		if err != nil {
 			return
 		}
@@ -130,17 +137,19 @@ func (w *window) shown() string {
 // see waits until a pattern is drawn. A program draws only what differs from before, so after a
 // while it is made to draw everything, by another size for a moment.
 func (w *window) see(pattern *regexp.Regexp) error {
-	redraw, until := time.Now().Add(screenRedraw), time.Now().Add(screenLimit)
-	for size := uint16(23); !pattern.MatchString(w.shown()); time.Sleep(screenPause) {
-		now := time.Now()
-		if now.After(until) {
+	limit, redraw := time.NewTimer(screenLimit), time.NewTicker(screenRedraw)
+	defer limit.Stop()
+	defer redraw.Stop()
+	for size := uint16(23); !pattern.MatchString(w.shown()); {
+		select {
+		case <-w.news:
+		case <-limit.C:
 			return fmt.Errorf("no match for %s within %s in:\n%s", pattern, screenLimit, w.shown())
-		}
-		if now.After(redraw) {
+		case <-redraw.C:
 			if err := w.resize(size); err != nil {
 				return err
 			}
-			redraw, size = now.Add(screenRedraw), 23+24-size
+			size = 23 + 24 - size
 		}
 	}
 	return w.resize(24)

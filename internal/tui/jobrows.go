@@ -105,7 +105,7 @@ func (v *jobsSubject) jobRow(j view.JobView, now time.Time) row {
 		{number(n.running), usual},
 		{number(n.waiting), usual},
 		failedCell(n.failed),
-		{ofTime(j.Submitted, now), usual},
+		{j.Submitted.Clock(now), usual},
 		{string(j.ID), faint},
 	}}
 }
@@ -142,12 +142,12 @@ func (v *jobsSubject) tasksBody(now time.Time, columns int) body {
 		line += ", " + left
 	}
 	b.head = append(b.head, said{line, phaseTone(j.Phase)})
-	times := "submitted " + ofTime(j.Submitted, now)
+	times := "submitted " + j.Submitted.Clock(now)
 	if !j.Started.IsZero() {
-		times += ", began " + ofTime(j.Started, now)
+		times += ", began " + j.Started.Clock(now)
 	}
 	if !j.Ended.IsZero() {
-		times += ", ended " + ofTime(j.Ended, now)
+		times += ", ended " + j.Ended.Clock(now)
 	}
 	times += fmt.Sprintf("; %d done, %d running, %d waiting, %d failed",
 		n.done, n.running, n.waiting, n.failed)

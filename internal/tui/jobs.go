@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -258,16 +257,4 @@ func (v *jobsSubject) shows(j view.JobView) bool {
 		}
 	}
 	return false
-}
-
-// ofTime is a moment on the clock of now, with the day where that is not today.
-func ofTime(t view.Time, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	at := t.In(now.Location())
-	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format(time.DateTime)
 }

@@ -21,6 +21,19 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
+// Clock is the moment on the clock of now, with the day where that is not today; empty if there is
+// none.
+func (t Time) Clock(now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	at := t.In(now.Location())
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}
+
 // Duration is the number of seconds as a duration, rounded to nanoseconds and
 // held within what a duration can say; what is no number is 0.
 func Duration(seconds float64) time.Duration {

@@ -15,6 +15,24 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// A moment has its day where that is not the day of the clock, in whose zone it is told.
+func TestTheClock(t *testing.T) {
+	east := time.FixedZone("east", 2*60*60)
+	now := time.Date(2026, 3, 2, 1, 0, 0, 0, east)
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Time{}, ""},
+		{time.Date(2026, 3, 1, 22, 0, 1, 0, time.UTC), "00:00:01"},
+		{time.Date(2026, 3, 1, 21, 59, 59, 0, time.UTC), "2026-03-01 23:59:59"},
+	} {
+		if got := view.At(c.at).Clock(now); got != c.want {
+			t.Errorf("%s is told as %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
 func TestTimesAreUTC(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("x", 3600)

@@ -20,6 +20,10 @@ const (
 	stillRounds = 2                      // looks in a row that find nothing running
 	starveAfter = 300 * time.Millisecond // what was told to stop may wait for a processor since then
 	starveLook  = 30 * time.Millisecond  // three ticks of the times in /proc
+	// The first process of a sandbox's namespaces ends a moment after the one outside: that
+	// long nobody is looked for.
+	orphanWait = 20 * time.Millisecond
+	orphanPoll = 200 * time.Microsecond // the first pause of that wait; each is twice the last
 )
 
 // member is a process of a tree.
@@ -52,12 +56,16 @@ func (m member) running() (threads []int, sleeping bool) {
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // endOrphans kills and reaps what this process adopted. It is only called when
-// this process waits for no child of its own. Most sandboxes leave nothing, which
-// the kernel tells directly: without a child there is no descendant. Only what is left
-// is looked for among all processes of the machine.
+// this process waits for no child of its own. Most sandboxes leave nothing, or only what is
+// ending by itself, which the kernel tells directly: without a child there is no descendant.
+// Only what is left then is looked for among all processes of the machine, which costs more
+// than many an attempt.
 func endOrphans(limit time.Duration) {
-	deadline := time.Now().Add(limit)
-	for reapAll() && time.Now().Before(deadline) {
+	began := time.Now()
+	for pause := orphanPoll; reapAll() && time.Since(began) < orphanWait; pause *= 2 {
+		time.Sleep(pause)
+	}
+	for deadline := began.Add(limit); reapAll() && time.Now().Before(deadline); {
 		for _, m := range descendants(os.Getpid()) {
 			_ = unix.Kill(m.pid, unix.SIGKILL)
 		}

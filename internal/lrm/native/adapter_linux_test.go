@@ -123,6 +123,15 @@ func TestConformance(t *testing.T) {
 			lrmtest.Run(t, harness(way))
 		})
 	}
+	// What the site has starts without a shell that bounds it.
+	for _, way := range bubblewrapWays() {
+		t.Run(way+" by a program of the system", func(t *testing.T) {
+			need(t, way)
+			h := harness(way)
+			h.Prefix = append([]string{"/usr/bin/env"}, h.Prefix...)
+			lrmtest.Run(t, h)
+		})
+	}
 }
 
 func attempt(t testing.TB, args ...string) lrm.Attempt {

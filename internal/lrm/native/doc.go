@@ -31,6 +31,7 @@
 //	adapter.go       Config, Adapter: what the agent asks
 //	host.go          which sandbox this machine has, by trying
 //	sandbox.go       one attempt's sandbox: arguments, limits, environment
+//	direct.go        how its command begins: behind a shell, or without one
 //	gvisor.go        the same under gVisor
 //	keeping.go       what a keeper of gVisor is told and tells, and whether saving works here
 //	keeper_linux.go  the keeper: it runs a command under gVisor from its states

@@ -97,6 +97,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 		return nil
 	}
 	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
+	s.begin(work)
 	work.Filter = s.filter()
 	work.Rlimits = rlimits(s.attempt.Limits.OrDefault().DiskBytes)
 	return nil
@@ -151,7 +152,7 @@ func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
 // statusPath names the file in which bubblewrap tells how the command ended; out of its reach.
 func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json") }
 
-// arguments is bubblewrap's command line, without its name.
+// arguments is bubblewrap's command line, without its name and without what it runs.
 func (s sandbox) arguments() []string {
 	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/")
 	args = append(args, mountArguments(s.host.system)...)
@@ -177,8 +178,7 @@ func (s sandbox) arguments() []string {
 	if len(s.filter()) > 0 {
 		args = append(args, "--seccomp", fmt.Sprint(supervise.FilterFD))
 	}
-	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD), "--")
-	return append(append(args, s.shell()...), s.attempt.Task.Args...)
+	return append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD))
 }
 
 // procMount shows a /proc of the sandbox's own that cannot be written to: to the

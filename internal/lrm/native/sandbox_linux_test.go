@@ -188,8 +188,7 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 			"--setenv", "MRS_CKPT_DIR", "/ckpt",
 			"--setenv", "A", "1",
 		},
-		[]string{"--seccomp", "4", "--chdir", "/work", "--json-status-fd", "3", "--"},
-		[]string{"/bin/sh", "-c", `ulimit -d 3072; exec "$@"`, "sh", "prog", "arg"},
+		[]string{"--seccomp", "4", "--chdir", "/work", "--json-status-fd", "3"},
 	)
 	if s.filter() == nil {
 		want = slices.DeleteFunc(want, func(a string) bool { return a == "--seccomp" || a == "4" })
@@ -208,6 +207,8 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 		!slices.Equal(e.Args, s.arguments()) || !slices.Equal(e.Filter, s.filter()) {
 		t.Errorf("it becomes %+v", e)
 	}
+	same(t, "command", e.Command,
+		[]string{"--", "/bin/sh", "-c", `ulimit -d 3072; exec "$@"`, "sh", "prog", "arg"})
 	same(t, "limits", e.Rlimits, map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_FSIZE: 5 << 20,
 		unix.RLIMIT_SIGPENDING: 1024, unix.RLIMIT_MSGQUEUE: 1 << 16,

@@ -15,7 +15,7 @@ import (
 const (
 	elfMagic = "\x7fELF"
 	anyX     = 0o111
-	// mostLinks is how many links to a program are followed.
+	// mostLinks bounds the links to a program that are followed.
 	mostLinks = 8
 	// leastForSandbox is the memory, in bytes, that bubblewrap itself needs between its gate
 	// and the command, and much more.
@@ -69,7 +69,7 @@ func (h *host) isProgram(path string) bool {
 	return err == nil && string(begin) == elfMagic
 }
 
-// follow is where a path leads by links that commands see all.
+// follow goes the links from a path that commands see all, to what is none.
 func (h *host) follow(path string) (string, bool) {
 	for range mostLinks {
 		if !h.shows(path) {

@@ -142,7 +142,8 @@ func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json"
 
 // arguments is bubblewrap's command line, without its name and without what it runs.
 func (s sandbox) arguments() []string {
-	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/", "--ro-bind", s.host.etc, "/etc")
+	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/")
+	args = append(args, "--ro-bind", s.host.etc, etcPath)
 	args = append(args, mountArguments(s.host.system)...)
 	args = append(
 		args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm",

@@ -340,7 +340,8 @@ func TestHowACommandBegins(t *testing.T) {
 			map[int]uint64{unix.RLIMIT_DATA: 64 << 20, unix.RLIMIT_NPROC: 7},
 		},
 		{
-			dir + "/back", func(s *sandbox) { s.host.groups, s.host.countsInside = memory, true }, true,
+			dir + "/back",
+			func(s *sandbox) { s.host.groups, s.host.countsInside = memory, true }, true,
 			map[int]uint64{unix.RLIMIT_NPROC: 7},
 		},
 		{dir + "/prog", func(s *sandbox) { s.host.groups = memory }, true, nil},

@@ -36,19 +36,22 @@ func TestWhoWaitsAtAGate(t *testing.T) {
 		t.Skip("this kernel, or a container, lets no process trace its child:", err)
 	}
 	const self = `echo "{ \"child-pid\": $$ }"`
+	const lines = `printf '{\n "x": {},\n "child-pid": %d\n}\n' $$`
+	const shell = "the shell does it\n"
+	as, none := func(*Spec) {}, map[int]uint64{99: 1}
 	for name, c := range map[string]struct {
 		tells string
 		spoil func(*Spec)
 		want  string
 		code  int
 	}{
-		"one who tells":      {self, func(*Spec) {}, "\x0177\n", 4},
-		"in many lines":      {`printf '{\n "x": {},\n "child-pid": %d\n}\n' $$`, func(*Spec) {}, "\x0177\n", 4},
-		"nobody":             {"true", func(*Spec) {}, "", -1},
-		"no process":         {`echo '{"child-pid": 1}'`, func(*Spec) {}, "", -1},
-		"none any more":      {`echo '{"child-pid": 4194304}'`, func(*Spec) {}, "", -1},
-		"no such limit":      {self, func(s *Spec) { s.Enclosure.Gate.Rlimits = map[int]uint64{99: 1} }, "", -1},
-		"without a gate":     {self, func(s *Spec) { s.Enclosure.Gate = nil }, "the shell does it\n", 0},
+		"one who tells":      {self, as, "\x0177\n", 4},
+		"in many lines":      {lines, as, "\x0177\n", 4},
+		"nobody":             {"true", as, "", -1},
+		"no process":         {`echo '{"child-pid": 1}'`, as, "", -1},
+		"none any more":      {`echo '{"child-pid": 4194304}'`, as, "", -1},
+		"no such limit":      {self, func(s *Spec) { s.Enclosure.Gate.Rlimits = none }, "", -1},
+		"without a gate":     {self, func(s *Spec) { s.Enclosure.Gate = nil }, shell, 0},
 		"left to the runner": {self, func(s *Spec) { s.Enclosure.Program = "/none" }, "", 9},
 	} {
 		spec := atGate(t, c.tells)
@@ -100,7 +103,6 @@ func TestStoppedAtAGate(t *testing.T) {
 		t.Skip("this kernel, or a container, lets no process trace its child:", err)
 	}
 	spec := atGate(t, "touch here; sleep 1000")
-	spec.Tree = true
 	r, err := startRunner(spec)
 	if err != nil {
 		t.Fatal(err)

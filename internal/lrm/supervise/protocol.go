@@ -74,7 +74,7 @@ type Enclosure struct {
 // as JSON with the field child-pid, and waits at GateFD for a byte.
 type Gate struct {
 	Command []string       // in place of the enclosure's: nothing has to bound it inside
-	Rlimits map[int]uint64 // of whoever waits at the gate, by resource
+	Rlimits map[int]uint64 // of the process that waits at the gate, by resource
 }
 
 // Descriptors of an enclosure's program.

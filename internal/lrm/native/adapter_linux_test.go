@@ -110,6 +110,7 @@ func harness(way string) lrmtest.Harness {
 		},
 		OwnKernel: strings.HasPrefix(way, native.GVisor),
 		Left:      native.GroupsLeft,
+		Own:       []string{"etc"},
 		Agent: func(record string) *exec.Cmd {
 			return exec.Command(os.Args[0], argAgent, record, way)
 		},

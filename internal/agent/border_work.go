@@ -10,14 +10,14 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
-// borderOwner is for whom data is kept that crosses a border.
-func borderOwner(id grid.AttemptID) string { return "border " + id.String() }
-
 // perform carries out what the border's machine wants.
 func (g *gateway) perform(e step.Effect) {
 	a := g.a
 	switch e := e.(type) {
 	case step.SendBorder:
+		if order, is := e.Message.(protocol.BorderOrder); is {
+			a.readers.admit(borderOwner(order.Attempt), e.Domain)
+		}
 		if err := a.mesh.SendBorder(e.Domain, e.Message); err != nil {
 			a.reports.count("send_failed")
 			a.log.Debug("a message could not be sent to a linked domain",
@@ -26,6 +26,9 @@ func (g *gateway) perform(e step.Effect) {
 	case step.Send:
 		a.send(e.To, e.Message)
 	case step.SendAs:
+		if end, is := e.Message.(protocol.Exited); is { // its submitter comes for the outputs
+			a.readers.belong(borderOwner(end.Attempt), e.To)
+		}
 		a.sendAs(e.As, e.To, e.Message)
 	case step.Order:
 		g.order(e)
@@ -42,6 +45,7 @@ func (g *gateway) perform(e step.Effect) {
 		g.collect(e)
 	case step.Discard:
 		a.pins.release(borderOwner(e.Attempt))
+		a.readers.forget(borderOwner(e.Attempt))
 	case step.Report:
 		a.perform(e)
 	default:
@@ -57,6 +61,9 @@ func (g *gateway) order(e step.Order) {
 		return
 	}
 	answered := func(r step.Reply) {
+		if submit, is := in.(step.Submit); is && r.Err == nil { // whose gateway gets the outputs
+			a.readers.admit(jobOwner(r.Job), submit.Ordered.Domain)
+		}
 		reply := step.Replied{Command: e.Command, Job: r.Job}
 		if r.Err != nil {
 			reply.Err = r.Err.Error()

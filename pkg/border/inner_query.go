@@ -189,11 +189,9 @@ func (m *Machine) probeJob(domain grid.SiteID, msg protocol.BorderQuery) grid.Jo
 	}
 	spec.Checkpoint.Whole = req.Saves
 	for i, s := range req.Sources {
-		in := grid.Input{Path: fmt.Sprintf("/query/%d", i), CID: s.CID, Bytes: s.Bytes}
-		if in.CID == "" {
-			in.CID = "query" // data of each task's own, which nobody has
-		}
-		spec.Inputs = append(spec.Inputs, in)
+		spec.Inputs = append(spec.Inputs, grid.Input{
+			Path: fmt.Sprintf("/query/%d", i), CID: "query", Bytes: s.Bytes, // which nobody has
+		})
 	}
 	switch {
 	case req.Kind != grid.KindWasm:

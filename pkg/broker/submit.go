@@ -145,8 +145,8 @@ func isText(item grid.Item) bool {
 
 // describe derives what the announcements say: the data's first source is this site.
 func (h herald) describe(j *job) {
-	j.req = j.spec.Requirement(h.cfg.Here, h.cfg.Capability, h.peers.potential())
-	if more, has := j.savedSource(h.source()); has {
+	j.req = j.spec.Requirement(h.cfg.Domain, h.cfg.Here, h.cfg.Capability, h.peers.potential())
+	if more, has := j.savedSource(h.cfg.Domain, h.source()); has {
 		j.req.Sources = append(j.req.Sources, more)
 		probe := j.announcement(&h.cfg, h.now)
 		probe.Seq = math.MaxUint32
@@ -167,11 +167,13 @@ func (h herald) source() grid.DataSource {
 
 // savedSource is the checkpoint that the first of the waiting tasks goes on from: it is nearer to
 // the site that has taken it, and is fetched like all other data.
-func (j *job) savedSource(src grid.DataSource) (grid.DataSource, bool) {
+func (j *job) savedSource(
+	domain grid.DomainID, src grid.DataSource,
+) (grid.DataSource, bool) {
 	for _, i := range j.waiting {
 		if t := &j.tasks[i]; len(t.counted) > 0 {
 			last := t.counted[0]
-			src.CID, src.Bytes = last.CID, last.Bytes
+			src.Digest, src.Bytes = last.CID.Digest(domain), last.Bytes
 			if last.site != src.Holders[0] {
 				src.Holders = append(src.Holders, last.site)
 			}

@@ -173,6 +173,25 @@ func (m *Machine) Data(id grid.JobID) []grid.CID {
 	return nil
 }
 
+// Awarded lists the sites that have tasks of a job, and the neighbouring domain that has ordered
+// it: they may have its data.
+func (m *Machine) Awarded(id grid.JobID) []grid.SiteID {
+	j, known := m.jobs.all[id]
+	if !known {
+		return nil
+	}
+	sites := make(map[grid.SiteID]bool)
+	for i := range j.tasks {
+		if t := &j.tasks[i]; t.active() {
+			sites[t.site] = true
+		}
+	}
+	if j.ordered.Foreign() {
+		sites[j.ordered.Domain] = true
+	}
+	return sortedSites(sites)
+}
+
 // Job returns a copy of what is known of a job or a probe.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	j, ok := m.enquiry(id)

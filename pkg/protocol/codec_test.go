@@ -137,7 +137,8 @@ func goldenMessages() map[string]Message {
 		Req: grid.Requirement{
 			Kind: grid.KindWasm, OS: "linux", Arch: "amd64", Need: res, Runtime: 10 * time.Minute,
 			Sources: []grid.DataSource{{
-				CID: "bafkdata", Bytes: 99, Holders: []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
+				Digest: grid.CID("bafkdata").Digest("home"), Bytes: 99,
+				Holders:   []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
 				UploadBps: 1e6, PotentialBps: 2e6,
 			}},
 			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes, Project: "p",

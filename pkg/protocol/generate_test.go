@@ -133,8 +133,8 @@ func drawSource(t *rapid.T) grid.DataSource {
 		Bytes: drawNat(t), Holders: drawList(t, grid.MaxHolders, drawSite), UploadBps: drawNat(t),
 		PotentialBps: drawNat(t),
 	}
-	if rapid.Bool().Draw(t, "has cid") {
-		s.CID = drawCID(t)
+	if rapid.Bool().Draw(t, "has digest") {
+		s.Digest = drawCID(t).Digest("home")
 	}
 	return s
 }

@@ -26,7 +26,7 @@ func brokerLayers() []string {
 		"tail.go", "order.go", "takes.go", "repeated.go", "facts.go", "longgrant.go", "line.go",
 		"watch.go", "breach.go",
 		"testimony.go", "trouble.go", "faults.go", "peers.go", "trust.go", "bounds.go",
-		"policy.go", "round.go", "beside.go", "announce.go", "search_rounds.go", "probe.go",
+		"policy.go", "round.go", "spared.go", "beside.go", "announce.go", "search_rounds.go", "probe.go",
 		"neighbours.go", "queue.go",
 		"rights.go", "roll.go", "machine.go", "strategy.go", "kept.go", "doubt.go", "end.go",
 		"border.go",

@@ -26,7 +26,7 @@ type Config struct {
 	Forget time.Duration // silence on an order after which it is dropped
 	// Recall is for how long a refusal by the members answers other queries for as much; 0: it
 	// does not. It must not be longer than the shortest pause between two announcements of a job
-	// that waits, so that each second one asks the members.
+	// that waits: then the second one is answered by what was asked after the first.
 	Recall time.Duration `json:",omitempty"`
 	// Credit bounds what a neighbour may owe, in core-seconds given and not given back, before it
 	// is served after those that owe less.

@@ -138,9 +138,9 @@ func TestAMemberThatHasKeptAProbeIsTold(t *testing.T) {
 	for _, s := range everybodyOf(sites...) {
 		b.refusal(id, s, false)
 	}
-	to, clear := one[protocol.Clear](t, b.hear(sites[0], protocol.Vacancy{Jobs: []grid.JobID{id}}))
-	if to != sites[0] || clear.Job != id || clear.Kind != protocol.ClearWithdrawn {
-		t.Errorf("told %s: %+v", to, clear)
+	to, told := one[protocol.Clear](t, b.hear(sites[0], protocol.Vacancy{Jobs: []grid.JobID{id}}))
+	if to != sites[0] || told.Job != id || told.Kind != protocol.ClearWithdrawn {
+		t.Errorf("told %s: %+v", to, told)
 	}
 }
 

@@ -58,8 +58,8 @@ func TestTheNearestOfThirtyTwoNextDoorIsFound(t *testing.T) {
 	job.Spec.Map = grid.MapSeconds
 	wantAllDone(t, w.mine(t, o, "a0", job))
 	at := w.ranAt()
-	for _, site := range at {
-		if len(at) != 1 || site != "b17" {
+	for _, host := range at {
+		if len(at) != 1 || host != "b17" {
 			t.Errorf("ran at %v, want b17, which is four times as fast", at)
 		}
 	}

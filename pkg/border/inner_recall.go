@@ -10,7 +10,8 @@ import (
 
 // Jobs that wait in a neighbour's domain often need much the same. What the members of this one
 // have just refused is not asked of them again for each: for a moment the refusal answers the
-// others, and those that need more. An offer never does, since who gets it takes it.
+// others, and those that need more on as many cores. An offer never does, since who gets it takes
+// it.
 
 // recalled is a requirement that no member could take when it was asked.
 type recalled struct {
@@ -34,9 +35,11 @@ func (m *Machine) recall(msg protocol.BorderQuery) (grid.Refusal, bool) {
 	return m.refused[at].refusal, true
 }
 
-// isLess reports whether any site that can take b can take a: it asks for the same or less.
+// isLess reports whether any site that can take b can take a: it asks for the same or less. With
+// more cores a task is over sooner, and may fit where one with fewer does not.
 func isLess(a, b *grid.Requirement) bool {
-	return a.Kind == b.Kind && a.Map == b.Map && b.Need.Fits(a.Need) && a.Runtime <= b.Runtime &&
+	return a.Kind == b.Kind && a.Map == b.Map && a.Need.MilliCPUs == b.Need.MilliCPUs &&
+		b.Need.Fits(a.Need) && a.Runtime <= b.Runtime &&
 		(a.OS == "" || a.OS == b.OS) && (a.Arch == "" || a.Arch == b.Arch) &&
 		(b.Saves || !a.Saves) &&
 		(len(a.Sources) == 0 || slices.EqualFunc(a.Sources, b.Sources, sameData))

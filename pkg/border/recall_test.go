@@ -44,7 +44,8 @@ func TestWhatWasJustRefusedIsNotAskedForAgain(t *testing.T) {
 	}{
 		"the same":       {nil, false},
 		"for more tasks": {func(q *protocol.BorderQuery) { q.Count = 9 }, false},
-		"more cores":     {func(q *protocol.BorderQuery) { q.Req.Need.MilliCPUs++ }, false},
+		"more cores":     {func(q *protocol.BorderQuery) { q.Req.Need.MilliCPUs++ }, true},
+		"more memory":    {func(q *protocol.BorderQuery) { q.Req.Need.MemoryBytes++ }, false},
 		"longer":         {func(q *protocol.BorderQuery) { q.Req.Runtime++ }, false},
 		"of a platform":  {func(q *protocol.BorderQuery) { q.Req.OS = "linux" }, false},
 		"with data": {func(q *protocol.BorderQuery) {

@@ -190,6 +190,8 @@ func goldenMessages() map[string]Message {
 	wholeSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute, Whole: true}
 	announceWhole := announce
 	announceWhole.Req.Saves = true
+	announceProbe := announce
+	announceProbe.Probe = true
 	certificate := goldenCertificate().Encode()
 	mandated := Mandate{
 		Site: "12D3KooWdeputy", Key: bytes.Repeat([]byte{4}, ed25519.PublicKeySize),
@@ -315,6 +317,7 @@ func goldenMessages() map[string]Message {
 			}}}},
 		},
 		"announcewhole": announceWhole,
+		"announceprobe": announceProbe,
 		"refusewhole": Refuse{
 			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonWhole, Never: true},
 		},

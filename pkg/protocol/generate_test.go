@@ -268,6 +268,7 @@ func drawAnnounce(t *rapid.T) Announce {
 		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9),
 		Explain: rapid.Bool().Draw(t, "explain"), Clock: drawWindow(t).Deadline,
 		Nearer: drawFloat(t, 0, 1e9), Part: drawFloat(t, 0, 1),
+		Probe: rapid.Bool().Draw(t, "probe"),
 	}
 }
 

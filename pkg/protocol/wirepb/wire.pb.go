@@ -3075,6 +3075,7 @@ type Announce struct {
 	ClockMs       *int64                 `protobuf:"varint,11,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	Nearer        float64                `protobuf:"fixed64,12,opt,name=nearer,proto3" json:"nearer,omitempty"`
 	Part          float64                `protobuf:"fixed64,13,opt,name=part,proto3" json:"part,omitempty"`
+	Probe         bool                   `protobuf:"varint,14,opt,name=probe,proto3" json:"probe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3198,6 +3199,13 @@ func (x *Announce) GetPart() float64 {
 		return x.Part
 	}
 	return 0
+}
+
+func (x *Announce) GetProbe() bool {
+	if x != nil {
+		return x.Probe
+	}
+	return false
 }
 
 type Reannounce struct {
@@ -8224,7 +8232,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\x04R\x04line\x12\x19\n" +
 	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x1c\n" +
-	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xdc\x02\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xf2\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -8239,7 +8247,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	" \x01(\bR\aexplain\x12\x1e\n" +
 	"\bclock_ms\x18\v \x01(\x03H\x00R\aclockMs\x88\x01\x01\x12\x16\n" +
 	"\x06nearer\x18\f \x01(\x01R\x06nearer\x12\x12\n" +
-	"\x04part\x18\r \x01(\x01R\x04partB\v\n" +
+	"\x04part\x18\r \x01(\x01R\x04part\x12\x14\n" +
+	"\x05probe\x18\x0e \x01(\bR\x05probeB\v\n" +
 	"\t_clock_ms\"\xda\x01\n" +
 	"\n" +
 	"Reannounce\x12\x10\n" +

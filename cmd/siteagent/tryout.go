@@ -15,6 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // Patience of a try.
@@ -91,6 +92,9 @@ func quietly(s view.AgentStatus, now time.Time) string {
 	case s.Owner != nil && s.Owner.Busy:
 		if why, hours := strings.CutPrefix(ownerBusy(s, now), "no: you "); hours {
 			return "You " + why + ", so it offers nothing now;"
+		}
+		if s.Owner.Why == yield.WhyBattery {
+			return "Your machine runs on battery now, so it offers nothing;"
 		}
 		return "Your machine is busy now, so it offers nothing;"
 	case s.Machine != nil && strings.HasPrefix(s.Machine.Pending, waitingForQuiet):

@@ -206,7 +206,8 @@ func (r root) program(t *testing.T, home, name string, args ...string) *exec.Cmd
 	cmd.Dir = home
 	cmd.Env = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + home,
-		"MRS_OWNER_YIELD=false", "MRS_API_LISTEN=", "MRS_LISTEN=/ip4/127.0.0.1/tcp/0",
+		"MRS_OWNER_YIELD=false", "MRS_OWNER_BATTERY=true", "MRS_API_LISTEN=",
+		"MRS_LISTEN=/ip4/127.0.0.1/tcp/0",
 	}
 	return cmd
 }

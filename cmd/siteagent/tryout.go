@@ -48,10 +48,12 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 	if err := errors.Join(group.Wait(), a.Close()); err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		j.notes, "checked %.1f s after the start of join; start the site with: siteagent run\n",
-		time.Since(j.began).Seconds(),
-	)
+	next := ""
+	if !j.wishes.service {
+		next = "; start the site with: " + j.place.Start()
+	}
+	fmt.Fprintf(j.notes, "checked %.1f s after the start of join%s\n",
+		time.Since(j.began).Seconds(), next)
 	if quiet := quietly(status, time.Now()); !result.Arrive && quiet != "" {
 		_, err := fmt.Fprintf(out, "You are in. %s that is normal.\n", quiet)
 		return err

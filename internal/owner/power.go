@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,4 +68,12 @@ func begin(file string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// HasBattery reports whether a machine has a battery of its own, as far as the system below root
+// tells.
+func HasBattery(root string) bool {
+	return slices.ContainsFunc(supplies(newPower(root).dir), func(s yield.Supply) bool {
+		return s.Kind == "Battery" && s.Scope != "Device"
+	})
 }

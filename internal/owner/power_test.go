@@ -92,6 +92,9 @@ func TestSuppliesAreBounded(t *testing.T) {
 	root, plug := laptop(t)
 	plug(false)
 	dir := filepath.Join(root, "sys/class/power_supply")
+	if !HasBattery(root) || HasBattery(t.TempDir()) {
+		t.Error("a laptop has a battery, and a machine without supplies has none")
+	}
 	if got := len(supplies(dir)); got != 3 {
 		t.Errorf("%d supplies, want 3", got)
 	}

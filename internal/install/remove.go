@@ -10,15 +10,27 @@ import (
 	"strings"
 )
 
-// stateNames are the files and directories that an agent keeps in its state directory. One that is
-// followed by a dot and more is a file's earlier part, a damaged one, or one that was being written.
-func stateNames() []string {
+// stateDirs are the directories that an agent keeps in its state directory.
+func stateDirs() []string {
+	return []string{"attempts", "data", "deaths", "journal", "modules", "tasks", "wasm"}
+}
+
+// stateFiles are the files that it keeps there. One that is followed by a dot and more is an earlier
+// part, a damaged file, or one that was being written.
+func stateFiles() []string {
 	return []string{
-		"api.token", "attempts", "ballast", "data", "deaths", "deputy.json", "facts.db", "facts.log",
-		"history.db", "history.log", "hostinfo.json", "identity.key", "invites.json", "journal",
-		"links.json", "local.json", "modules", "peers.json", "place", "roster.json", "runs.jsonl",
-		"superseded", "tasks", "wasm", recordFile,
+		"api.token", "ballast", "deputy.json", "facts.db", "facts.log", "history.db", "history.log",
+		"hostinfo.json", "identity.key", "invites.json", "links.json", "local.json", "peers.json",
+		"place", "roster.json", "runs.jsonl", "superseded", recordFile,
 	}
+}
+
+// isState reports whether a name in the state directory is one of the agent's.
+func isState(name string) bool {
+	return slices.Contains(stateDirs(), name) ||
+		slices.ContainsFunc(stateFiles(), func(file string) bool {
+			return name == file || strings.HasPrefix(name, file+".")
+		})
 }
 
 // Removal is what is to be removed of a site that has left.
@@ -78,10 +90,7 @@ func (p *Removal) lookAtState(state string) error {
 	}
 	p.State = state
 	for _, e := range entries {
-		known := slices.ContainsFunc(stateNames(), func(name string) bool {
-			return e.Name() == name || strings.HasPrefix(e.Name(), name+".")
-		})
-		if known {
+		if isState(e.Name()) {
 			p.inState = append(p.inState, e.Name())
 			continue
 		}

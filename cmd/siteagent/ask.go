@@ -71,8 +71,8 @@ func fold(text string, columns int) string {
 	return b.String()
 }
 
-// ask asks until parse takes the answer, and says why it does not. Enter is the usual answer. ^C and
-// the end of the input are errors.
+// ask asks until parse takes the answer, and says why it does not. Enter is the usual answer. ^C
+// and the end of the input are errors.
 func (d *dialogue) ask(
 	ctx context.Context, question, usual string, parse func(answer string) error,
 ) error {

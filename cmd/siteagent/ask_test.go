@@ -15,7 +15,8 @@ import (
 func asked(typed string, columns int) (*dialogue, *strings.Builder) {
 	out := &strings.Builder{}
 	return &dialogue{
-		in: bufio.NewReader(strings.NewReader(typed)), out: out, columns: func() int { return columns },
+		in: bufio.NewReader(strings.NewReader(typed)), out: out,
+		columns: func() int { return columns },
 	}, out
 }
 
@@ -55,7 +56,8 @@ func TestAnInterruptedQuestionIsUnanswered(t *testing.T) {
 	stop()
 	silent, _ := asked("", usualColumns)
 	answer := false
-	if err := silent.ask(stopped, "?", "yes", parseYes(&answer)); !errors.Is(err, errUnanswered) || answer {
+	err := silent.ask(stopped, "?", "yes", parseYes(&answer))
+	if !errors.Is(err, errUnanswered) || answer {
 		t.Errorf("%t, %v", answer, err)
 	}
 }
@@ -88,7 +90,11 @@ func TestWhatIsGiven(t *testing.T) {
 		{" 30 ", machine, "ceilings.cpus 2.4 ceilings.memory 4915MiB"},
 		{"100%", machine, "ceilings.cpus 8 ceilings.memory 16384MiB"},
 		{"1", machine, "ceilings.cpus 0.1 ceilings.memory 163MiB"},
-		{"1", hostinfo.Machine{Cores: 1, MemoryBytes: 1 << 30}, "ceilings.cpus 0.1 ceilings.memory 64MiB"},
+		{
+			"1",
+			hostinfo.Machine{Cores: 1, MemoryBytes: 1 << 30},
+			"ceilings.cpus 0.1 ceilings.memory 64MiB",
+		},
 		{"50", hostinfo.Machine{Cores: 2}, "ceilings.cpus 1"},
 		{"0", machine, ""},
 		{"101%", machine, ""},
@@ -105,7 +111,8 @@ func TestWhatIsGiven(t *testing.T) {
 		if got := strings.Join(said, " "); got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%q: %q, %v, want %q", c.text, got, err, c.want)
 		}
-		if _, err := config.LoadAgent(config.Sources{File: "f", Text: config.NewFile(values)}); err != nil {
+		_, err = config.LoadAgent(config.Sources{File: "f", Text: config.NewFile(values)})
+		if err != nil {
 			t.Errorf("%q is no configuration: %v", c.text, err)
 		}
 	}

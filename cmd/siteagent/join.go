@@ -141,7 +141,11 @@ func (j *joining) plan(ctx context.Context) error {
 	if err := j.wishes.decideService(ctx, j); err != nil {
 		return err
 	}
-	if _, origins, _ := config.Explain(j.sources()); j.fresh && !isChosen(origins, "listen", "preset") {
+	_, origins, err := config.Explain(j.sources())
+	if err != nil {
+		return usageError{err}
+	}
+	if j.fresh && !isChosen(origins, "listen", "preset") {
 		j.reach = listenFor(networksHere(), j.token.Addrs)
 		j.tell(j.reach.why)
 	}

@@ -94,8 +94,8 @@ func (l *leaving) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare finds out what there is to leave and to remove, and refuses what would do harm. It changes
-// nothing.
+// prepare finds out what there is to leave and to remove, and refuses what would do harm. It
+// changes nothing.
 func (l *leaving) prepare() (removal install.Removal, err error) {
 	if l.config, err = l.o.load(); err != nil {
 		return removal, err
@@ -110,9 +110,9 @@ func (l *leaving) prepare() (removal install.Removal, err error) {
 	}
 	key := filepath.Join(l.config.StateDir, member.KeyFile)
 	if _, err = os.Lstat(key); err == nil {
-		return removal, fmt.Errorf("this site holds the key of domain %s, and without it nobody can be "+
-			"admitted or banned any more: move %s to another member, or out of the way if the domain "+
-			"is to end, and leave again", l.config.Domain, key)
+		return removal, fmt.Errorf("this site holds the key of domain %s, and without it nobody "+
+			"can be admitted or banned any more: move %s to another member, or out of the way if the "+
+			"domain is to end, and leave again", l.config.Domain, key)
 	}
 	if !l.purge {
 		if l.config.DomainKey == "" && len(l.made.Before) == 0 {
@@ -139,7 +139,8 @@ func (l *leaving) confirm(ctx context.Context, r install.Removal) error {
 	}
 	l.person.say("This removes: " + strings.Join(what, "; ") + ".")
 	sure := false
-	if err := l.person.ask(ctx, "Remove it for good? yes or no", "no", parseYes(&sure)); err != nil {
+	err := l.person.ask(ctx, "Remove it for good? yes or no", "no", parseYes(&sure))
+	if err != nil {
 		return err
 	}
 	if !sure {
@@ -171,8 +172,13 @@ func (l *leaving) end(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintln(l.notes, "stopping the agent")
-	if err = c.Stop(ctx, l.now); err != nil && !errors.Is(err, client.ErrUnreachable) {
-		return err
+	// A pause outlives the agent; where the site joins next it is to begin without.
+	for _, order := range []func(context.Context) error{
+		c.Resume, func(ctx context.Context) error { return c.Stop(ctx, l.now) },
+	} {
+		if err = order(ctx); err != nil && !errors.Is(err, client.ErrUnreachable) {
+			return err
+		}
 	}
 	return l.awaitEnd(ctx)
 }
@@ -194,8 +200,9 @@ func (l *leaving) refuseOwnJobs(ctx context.Context, c *client.Client) error {
 	if open == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s that you submitted here would be given up: see submit list, wait for them or "+
-		"cancel them; siteagent leave --now leaves all the same", plural(open, "job", "jobs"))
+	return fmt.Errorf("%s that you submitted here would be given up: see submit list, wait for "+
+		"them or cancel them; siteagent leave --now leaves all the same",
+		plural(open, "job", "jobs"))
 }
 
 // drain waits until no job is left here, and tells whenever something has changed.
@@ -208,8 +215,8 @@ func (l *leaving) drain(ctx context.Context, c *client.Client) error {
 		status, err := c.Status(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return errors.New("stopped; this site takes no new jobs: siteagent resume takes that back, " +
-				"siteagent leave goes on")
+			return errors.New("stopped; this site takes no new jobs: siteagent resume takes that " +
+				"back, siteagent leave goes on")
 		case errors.Is(err, client.ErrUnreachable): // it has ended meanwhile
 			return nil
 		case err != nil:
@@ -269,7 +276,9 @@ func (l *leaving) leaveDomain() error {
 func (l *leaving) restore() error {
 	before := l.made.Before
 	if before == nil { // an earlier version joined, and kept no record
-		before = map[string]*string{"domain": nil, "domain-key": nil, "bootstrap": nil, "peers": nil}
+		before = map[string]*string{
+			"domain": nil, "domain-key": nil, "bootstrap": nil, "peers": nil,
+		}
 	}
 	text, err := os.ReadFile(l.place.Config)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -312,7 +321,8 @@ func (l *leaving) remove() error {
 	}
 	fmt.Fprintln(l.notes, "removed what was made for this site")
 	if l.place.Way() != install.ByHand {
-		fmt.Fprintln(l.notes, "the programs are the package's: sudo apt purge mrs, or sudo dnf remove mrs")
+		fmt.Fprintln(l.notes,
+			"the programs are the package's: sudo apt purge mrs, or sudo dnf remove mrs")
 	}
 	return nil
 }

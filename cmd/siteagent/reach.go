@@ -9,7 +9,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 )
 
-// listening is where a new site listens, so that others reach it, as far as can be known before it runs.
+// listening says where a new site listens, so that others reach it, as far as can be known before
+// it runs.
 type listening struct {
 	values []config.Value // to be written into a new configuration
 	why    string         // for people
@@ -40,14 +41,15 @@ func listenFor(here []netip.Prefix, inviter []string) listening {
 	}
 	switch {
 	case len(dialled) == 0 && !public:
-		return listening{why: "The site that invites is on this machine: this one listens on this machine " +
-			"alone, too" + anotherWay}
+		return listening{why: "The site that invites is on this machine: this one listens on " +
+			"this machine alone, too" + anotherWay}
 	case len(here) == 0:
-		return listening{why: "This machine is on no network now: the site listens on this machine " +
-			"alone" + anotherWay}
+		return listening{why: "This machine is on no network now: the site listens on this " +
+			"machine alone" + anotherWay}
 	}
 	if one, together := neighbour(here, dialled); together {
-		return lan("The site that invites is on a network of this machine, " + one.Masked().String())
+		return lan("The site that invites is on a network of this machine, " +
+			one.Masked().String())
 	}
 	if !public {
 		return lan("The site that invites is known by an address of a private network")
@@ -103,7 +105,9 @@ func ipOf(addr string) (netip.Addr, bool) {
 // that other machines have as well.
 func isMade(name string) bool {
 	return slices.ContainsFunc(
-		[]string{"docker", "br-", "veth", "virbr", "lxc", "lxd", "cni", "podman", "flannel", "vmnet"},
+		[]string{
+			"docker", "br-", "veth", "virbr", "lxc", "lxd", "cni", "podman", "flannel", "vmnet",
+		},
 		func(begin string) bool { return strings.HasPrefix(name, begin) },
 	)
 }

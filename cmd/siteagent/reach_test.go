@@ -19,29 +19,47 @@ func TestWhereANewSiteListens(t *testing.T) {
 		want    string // the settings that are chosen
 		why     string // a part of the sentence
 	}{
-		{"one machine", []string{home}, "/ip4/127.0.0.1/tcp/4801", "", "on this machine alone, too"},
+		{
+			"one machine",
+			[]string{home},
+			"/ip4/127.0.0.1/tcp/4801", "",
+			"on this machine alone, too",
+		},
 		{"no network", nil, "/ip4/192.168.1.7/tcp/4801", "", "on no network now"},
 		{
-			"one network", []string{home}, "/ip4/127.0.0.1/tcp/1 /ip4/192.168.1.7/tcp/4801", wide,
+			"one network",
+			[]string{home},
+			"/ip4/127.0.0.1/tcp/1 /ip4/192.168.1.7/tcp/4801", wide,
 			"a network of this machine, 192.168.1.0/24",
 		},
 		{
-			"one network, and known outside, too", []string{cafe, home},
+			"one network, and known outside, too",
+			[]string{cafe, home},
 			"/ip4/198.51.100.1/tcp/4801 /ip4/192.168.1.7/tcp/4801", wide, "192.168.1.0/24",
 		},
 		{"two buildings", []string{cafe}, "/ip4/10.9.1.1/tcp/4801", wide, "a private network"},
 		{"a router", []string{home}, "/ip4/198.51.100.1/tcp/4801", "preset wan", "behind a router"},
-		{"a name", []string{home}, "/dns4/hub.example.org/tcp/4801", "preset wan", "behind a router"},
 		{
-			"a relay", []string{home},
-			"/ip4/192.168.9.1/tcp/1/p2p/12D3KooW/p2p-circuit", "preset wan", "behind a router",
-		},
-		{
-			"a provider's network", []string{"100.70.1.2/24"}, "/ip4/198.51.100.1/tcp/4801", "preset wan",
+			"a name",
+			[]string{home},
+			"/dns4/hub.example.org/tcp/4801", "preset wan",
 			"behind a router",
 		},
 		{
-			"rented", []string{rented}, "/ip4/198.51.100.1/tcp/4801", "preset wan",
+			"a relay",
+			[]string{home},
+			"/ip4/192.168.9.1/tcp/1/p2p/12D3KooW/p2p-circuit", "preset wan", "behind a router",
+		},
+		{
+			"a provider's network",
+			[]string{"100.70.1.2/24"},
+			"/ip4/198.51.100.1/tcp/4801", "preset wan",
+			"behind a router",
+		},
+		{
+			"rented",
+			[]string{rented},
+			"/ip4/198.51.100.1/tcp/4801", "preset wan",
 			"the public address 203.0.113.7",
 		},
 		{"two rented ones", []string{rented}, "/ip4/203.0.113.9/tcp/1", wide, "203.0.113.0/24"},
@@ -74,7 +92,8 @@ func TestWhereANewSiteListens(t *testing.T) {
 func TestGuestsNetworksAreNoneOfThisMachine(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"docker0": true, "br-1f2e": true, "veth1": true, "eth0": false, "wlp2s0": false, "tailscale0": false,
+		"docker0": true, "br-1f2e": true, "veth1": true,
+		"eth0": false, "wlp2s0": false, "tailscale0": false,
 	} {
 		if got := isMade(name); got != want {
 			t.Errorf("%s: %t, want %t", name, got, want)

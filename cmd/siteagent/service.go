@@ -23,8 +23,8 @@ func siteHere(file string) install.Site {
 	}
 }
 
-// makeState makes the state directory, and records in it which directories were not there before: it,
-// and those that are about to be made.
+// makeState makes the state directory, and records in it which directories were not there before:
+// it, and those that are about to be made.
 func makeState(c config.Agent, place install.Site) (install.Record, error) {
 	made, err := install.Load(c.StateDir)
 	if err != nil {
@@ -65,8 +65,8 @@ func (w *wishes) decideService(ctx context.Context, j *joining) error {
 	case err != nil || w.service:
 		return nil // who cannot have one is told at the end how to start the site
 	}
-	return j.person.ask(ctx, "Start it as a service of yours, now and at each login? yes or no", "yes",
-		parseYes(&w.service))
+	return j.person.ask(ctx, "Start it as a service of yours, now and at each login? yes or no",
+		"yes", parseYes(&w.service))
 }
 
 // startService starts the site as a service of its user.
@@ -79,8 +79,8 @@ func (j *joining) startService(ctx context.Context) error {
 		return fmt.Errorf("the site has joined, but is not started: %w; "+
 			"systemctl --user status siteagent says more", err)
 	}
-	j.tell("It runs as a service of yours; siteagent status shows it. To let it run while you are " +
-		"not logged in, too: loginctl enable-linger")
+	j.tell("It runs as a service of yours; siteagent status shows it. To let it run while you " +
+		"are not logged in, too: loginctl enable-linger")
 	return nil
 }
 

@@ -51,7 +51,8 @@ func parseGive(text string, m hostinfo.Machine) ([]config.Value, error) {
 	}
 	if m.MemoryBytes > 0 {
 		mib := max(m.MemoryBytes>>20*percent/whole, leastMiB)
-		values = append(values, config.Value{Name: "ceilings.memory", Text: fmt.Sprintf("%dMiB", mib)})
+		text := fmt.Sprintf("%dMiB", mib)
+		values = append(values, config.Value{Name: "ceilings.memory", Text: text})
 	}
 	return values, nil
 }
@@ -71,8 +72,8 @@ func parseWhen(text string) ([]config.Value, error) {
 }
 
 // decide finds out what the owner gives. Questions are about what nobody has chosen yet, and are
-// asked only where there is a person to answer them; without one the defaults count. A configuration
-// that is there is left to say all of this.
+// asked only where there is a person to answer them; without one the defaults count. A
+// configuration that is there is left to say all of this.
 func (w *wishes) decide(ctx context.Context, j *joining) error {
 	_, origins, err := config.Explain(j.sources())
 	if err != nil {
@@ -150,8 +151,8 @@ func (w *wishes) askAll(
 // askGive asks how much of the machine is given.
 func (w *wishes) askGive(ctx context.Context, d *dialogue, m hostinfo.Machine) error {
 	usual := hostinfo.Ceilings(m, grid.Resources{}, 0)
-	question := fmt.Sprintf("How much may jobs of others use while you do not need it? A percentage "+
-		"of %s and %s of memory, or %s: %s and %s.",
+	question := fmt.Sprintf("How much may jobs of others use while you do not need it? A "+
+		"percentage of %s and %s of memory, or %s: %s and %s.",
 		plural(m.Cores, "core", "cores"), grid.FormatBytes(m.MemoryBytes), usualAnswer,
 		coresText(usual.MilliCPUs), grid.FormatBytes(usual.MemoryBytes))
 	return d.ask(ctx, question, usualAnswer, func(answer string) error {

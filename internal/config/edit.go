@@ -73,7 +73,8 @@ func edit(text []byte, change func(want map[string]string) ([]byte, error)) ([]b
 	return after, nil
 }
 
-// Says returns the value that the text of a configuration file gives each setting, as it is written.
+// Says returns the value that the text of a configuration file gives each setting, as it stands
+// there.
 func Says(text []byte) (map[string]string, error) {
 	values, err := fromYAML("configuration", text)
 	said := make(map[string]string)

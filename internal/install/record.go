@@ -92,7 +92,7 @@ func (r *Record) NoteMissing(dirs ...string) {
 	}
 }
 
-// UnitDir is where the user's own units are, be it there or not.
+// UnitDir is the directory of the user's own units, be it there or not.
 func (s Site) UnitDir() string { return filepath.Dir(s.ownUnit()) }
 
 // AddFile records that a file was made.

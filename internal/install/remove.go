@@ -15,8 +15,8 @@ func stateDirs() []string {
 	return []string{"attempts", "data", "deaths", "journal", "modules", "tasks", "wasm"}
 }
 
-// stateFiles are the files that it keeps there. One that is followed by a dot and more is an earlier
-// part, a damaged file, or one that was being written.
+// stateFiles are the files that it keeps there. A name that is followed by a dot and more is that
+// of an earlier part, a damaged file, or one that was being written.
 func stateFiles() []string {
 	return []string{
 		"api.token", "ballast", "deputy.json", "facts.db", "facts.log", "history.db", "history.log",
@@ -33,7 +33,7 @@ func isState(name string) bool {
 		})
 }
 
-// Removal is what is to be removed of a site that has left.
+// Removal lists what goes when a site has left.
 type Removal struct {
 	State   string   // the state directory; empty: it is not there, or not the agent's
 	inState []string // what the agent keeps there
@@ -99,8 +99,8 @@ func (p *Removal) lookAtState(state string) error {
 	return nil
 }
 
-// Remove removes what Plan found, and returns the directories of it that stay because something else
-// is in them. Links are removed and not followed.
+// Remove removes what Plan found, and returns the directories of it that stay because something
+// else is in them. Links are removed and not followed.
 func (p Removal) Remove() (stay []string, err error) {
 	var errs []error
 	for _, file := range p.Files {

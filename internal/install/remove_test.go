@@ -100,7 +100,7 @@ func TestWhatIsNotTheAgentsStays(t *testing.T) {
 	for _, file := range mine {
 		write(t, file, "a person's")
 	}
-	for _, link := range []string{"runs.jsonl", "data/blocks/01"} { // they are removed, not followed
+	for _, link := range []string{"runs.jsonl", "data/blocks/01"} { // not to be followed
 		if err := os.Symlink(filepath.Dir(outside), filepath.Join(state, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,9 @@ func TestDirectoriesOfOthersAreRefused(t *testing.T) {
 	if err := os.Symlink(home, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []string{home, "/", link, filepath.Join(home, "data/thesis.tex"), systemState} {
+	for _, state := range []string{
+		home, "/", link, filepath.Join(home, "data/thesis.tex"), systemState,
+	} {
 		if _, err := os.Lstat(state); err != nil {
 			continue // this machine has no site of its own
 		}

@@ -96,8 +96,8 @@ func (s Site) enabled(ctx context.Context) bool {
 	return err == nil && strings.TrimSpace(said) == "enabled"
 }
 
-// systemctl asks the user's service manager. The answer is what it prints; the error ends with what
-// it complains about.
+// systemctl asks the user's service manager, and returns what it prints. The error ends with its
+// complaint.
 func (s Site) systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -84,14 +84,15 @@ func TestAServiceIsMadeAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(s.ownUnit())
-	if err != nil || !strings.Contains(string(text), "ExecStart=/opt/siteagent run\n") || !r.Service ||
-		!r.Made(s.ownUnit()) {
+	if err != nil || !strings.Contains(string(text), "ExecStart=/opt/siteagent run\n") ||
+		!r.Service || !r.Made(s.ownUnit()) {
 		t.Errorf("%+v, %v:\n%s", r, err, text)
 	}
 	if err = s.Disable(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = os.Stat(s.ownUnit()); !errors.Is(err, fs.ErrNotExist) || r.Service || len(r.Files) > 0 {
+	_, err = os.Stat(s.ownUnit())
+	if !errors.Is(err, fs.ErrNotExist) || r.Service || len(r.Files) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	called, err := os.ReadFile(filepath.Join(home, "called"))
@@ -128,7 +129,8 @@ func TestAServiceThatDoesNotStart(t *testing.T) {
 	_, s := manager(t, `[ "$2" = daemon-reload ] || { echo 'Job failed.' >&2; exit 1; }`)
 	var r Record
 	err := s.Enable(t.Context(), "/opt/siteagent", &r)
-	if err == nil || !strings.Contains(err.Error(), "start the service: systemctl --user enable: Job") {
+	const want = "start the service: systemctl --user enable: Job"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 	if err = s.Disable(t.Context(), &r); err == nil || !r.Service {

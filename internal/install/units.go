@@ -21,7 +21,7 @@ const (
 //go:embed siteagent-user.service
 var unitText string
 
-// Way is how a site is started.
+// Way tells how a site is started.
 type Way int
 
 // The ways.
@@ -76,7 +76,7 @@ func (s Site) unit() string {
 	return exists(append([]string{s.ownUnit()}, s.sharedUnits()...)...)
 }
 
-// ownUnit is where the user's own unit is, or would be.
+// ownUnit is the path of the user's own unit, be it there or not.
 func (s Site) ownUnit() string {
 	return filepath.Join(s.folder("XDG_CONFIG_HOME", ".config"), "systemd", "user", unitName)
 }

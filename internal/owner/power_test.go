@@ -36,7 +36,7 @@ func laptop(t *testing.T) (root string, plug func(in bool)) {
 	}
 }
 
-// TestASiteYieldsOnBattery unplugs a machine, plugs it in, and lets its owner share it all the same.
+// TestASiteYieldsOnBattery unplugs a machine, plugs it in, and lets its owner share it anyway.
 func TestASiteYieldsOnBattery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root, plug := laptop(t)

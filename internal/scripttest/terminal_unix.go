@@ -93,8 +93,8 @@ func openWindow(
 		return nil, err
 	}
 	w := &window{
-		keys: keys, inside: inside, columns: columns, ended: make(chan error, 1), drawn: make(chan struct{}),
-		news: make(chan struct{}, 1),
+		keys: keys, inside: inside, columns: columns, ended: make(chan error, 1),
+		drawn: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	w.plain = ts.Getenv("NO_COLOR") != ""
 	if err = w.resize(24); err != nil {

@@ -54,7 +54,7 @@ func (d *dialogue) say(text string) { fmt.Fprintln(d.out, fold(grid.Plain(text),
 func fold(text string, columns int) string {
 	var b strings.Builder
 	used := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		width := ansi.StringWidth(word)
 		switch {
 		case used == 0:

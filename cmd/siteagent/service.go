@@ -54,19 +54,27 @@ func (w *wishes) decideService(ctx context.Context, j *joining) error {
 	if !w.service && (j.person == nil || j.o.cmd.Flags().Changed("service")) {
 		return nil
 	}
-	err := errors.New("services of users are for Linux with systemd")
+	why := "services of users are for Linux with systemd"
 	if runtime.GOOS == "linux" {
-		err = j.place.Answers(ctx)
+		why = textOf(j.place.Answers(ctx))
 	}
 	switch {
-	case err != nil && w.service:
-		return fmt.Errorf("--service: %w; leave it out, and start the site with: %s", err,
+	case why != "" && w.service:
+		return fmt.Errorf("--service: %s; leave it out, and start the site with: %s", why,
 			j.place.Start())
-	case err != nil || w.service:
-		return nil // who cannot have one is told at the end how to start the site
+	case why != "" || w.service: // the end of join says how to start the site
+		return nil
 	}
 	return j.person.ask(ctx, "Start it as a service of yours, now and at each login? yes or no",
 		"yes", parseYes(&w.service))
+}
+
+// textOf is what an error says, nothing if there is none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // startService starts the site as a service of its user.

@@ -122,8 +122,11 @@ func (w *wishes) askAll(
 		}
 	}
 	if !chosen("owner.hours") {
-		err := j.person.ask(ctx, "When? always, nights ("+nights+"), or hours such as "+
-			"mon-fri 18:00-08:00. While you use the machine, jobs wait in any case.", "always",
+		question := "When? always, nights (" + nights + "), or hours such as mon-fri 18:00-08:00."
+		if j.config.Owner.Yield {
+			question += " While you use the machine, jobs wait in any case."
+		}
+		err := j.person.ask(ctx, question, "always",
 			func(answer string) error {
 				values, err := parseWhen(answer)
 				w.values = append(w.values, values...)

@@ -47,7 +47,6 @@ func checkWalk(t *testing.T, r root) {
 	t.Log("a stand-in for systemctl --user starts what the unit names: systemd itself is not asked")
 	bin := t.TempDir()
 	manager := filepath.Join(bin, "systemctl")
-	//nolint:gosec // G306: it is a program
 	if err := os.WriteFile(manager, []byte(serviceManager), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestWhatVolunteersExpectIsTested(t *testing.T) {
 	if rows != 15 {
 		t.Errorf("the table has %d rows, want 15", rows)
 	}
-	for _, wrong := range []string{"TestNothing", "TestScripts/nothing", "TestConformance/nothing"} {
+	for _, wrong := range []string{"TestNo", "TestScripts/no", "TestConformance/no"} {
 		if isTest(t, "cmd/siteagent", wrong) || isTest(t, "internal/lrm/wasm", wrong) {
 			t.Errorf("%s is found", wrong)
 		}

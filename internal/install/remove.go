@@ -48,55 +48,72 @@ var errNotOurs = errors.New("it was there before the agent; remove what you do n
 // Plan says what is to be removed of a site with this state directory. usual is the state directory
 // that a site has whose owner did not choose one. Nothing is removed yet.
 func (s Site) Plan(state, usual string, r Record) (Removal, error) {
-	var p Removal
-	for _, file := range r.Files {
-		name := filepath.Base(file)
-		switch {
-		case name != unitName && file != s.Config: // the record names nothing else
-		case exists(file) == file && isFile(file):
-			p.Files = append(p.Files, file)
-		}
-	}
+	p := Removal{Files: s.made(r), dirs: slices.Clone(r.Dirs)}
 	if exists(s.Config) != "" && !r.Made(s.Config) {
 		p.Kept = append(p.Kept, s.Config+": it was there before")
 	}
-	info, err := os.Lstat(state)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return p, fmt.Errorf("look at the state directory: %w", err)
-	case !info.IsDir():
-		return p, fmt.Errorf("the state directory %s is a link or a file: %w", state, errNotOurs)
-	case !r.Made(state) && state != usual && (s.Config != systemConfig || state != systemState):
-		return p, fmt.Errorf("the state directory %s: %w", state, errNotOurs)
-	default:
-		if err = p.lookAtState(state); err != nil {
+	ours := r.Made(state) || state == usual || s.Config == systemConfig && state == systemState
+	there, err := isOurs(state, ours)
+	if err != nil {
+		return p, err
+	}
+	if there {
+		p.State = state
+		if p.inState, err = stateIn(state, &p.Kept); err != nil {
 			return p, err
 		}
-	}
-	p.dirs = slices.Clone(r.Dirs)
-	if p.State != "" && !slices.Contains(p.dirs, state) && state == usual {
-		p.dirs = append(p.dirs, state)
+		if state == usual {
+			p.dirs = once(p.dirs, state)
+		}
 	}
 	slices.SortFunc(p.dirs, func(a, b string) int { return len(b) - len(a) })
 	return p, nil
 }
 
-// lookAtState tells what is the agent's from what is not.
-func (p *Removal) lookAtState(state string) error {
+// made are the files of a record that are there. It names a configuration and a unit; anything else
+// is none of ours.
+func (s Site) made(r Record) (files []string) {
+	for _, file := range r.Files {
+		if (file == s.Config || filepath.Base(file) == unitName) && isFile(file) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// isOurs reports whether a state directory is there. One that is not the agent's is an error, and
+// so is a link.
+func isOurs(state string, ours bool) (there bool, err error) {
+	info, err := os.Lstat(state)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look at the state directory: %w", err)
+	case !info.IsDir():
+		return false, fmt.Errorf("the state directory %s is none itself: %w", state, errNotOurs)
+	case !ours:
+		return false, fmt.Errorf("the state directory %s: %w", state, errNotOurs)
+	default:
+		return true, nil
+	}
+}
+
+// stateIn are the names in a state directory that are the agent's; of others it adds to kept that
+// they stay.
+func stateIn(state string, kept *[]string) (names []string, err error) {
 	entries, err := os.ReadDir(state)
 	if err != nil {
-		return fmt.Errorf("look at the state directory: %w", err)
+		return nil, fmt.Errorf("look at the state directory: %w", err)
 	}
-	p.State = state
 	for _, e := range entries {
 		if isState(e.Name()) {
-			p.inState = append(p.inState, e.Name())
+			names = append(names, e.Name())
 			continue
 		}
-		p.Kept = append(p.Kept, filepath.Join(state, e.Name())+": the agent did not make it")
+		*kept = append(*kept, filepath.Join(state, e.Name())+": the agent did not make it")
 	}
-	return nil
+	return names, nil
 }
 
 // Remove removes what Plan found, and returns the directories of it that stay because something

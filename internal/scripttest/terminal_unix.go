@@ -46,7 +46,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || err != nil || len(args) < 2 || *columns == 0 || *columns > 1000 {
 		ts.Fatalf("usage: terminal [-columns N] [-lines] [-code N] FILE PROGRAM ARGS")
 	}
-	w, err := openWindow(ts, uint16(*columns), args[1], args[2:]) //nolint:gosec // G115: it fits
+	w, err := openWindow(ts, uint16(*columns), args[1], args[2:])
 	ts.Check(err)
 	defer w.close()
 	for line := range strings.Lines(ts.ReadFile(args[0])) {

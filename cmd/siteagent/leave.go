@@ -319,6 +319,10 @@ func (l *leaving) remove() error {
 	for _, dir := range stay {
 		fmt.Fprintf(l.notes, "kept %s: something else is in it\n", dir)
 	}
+	if removal.State == "" && len(removal.Files) == 0 {
+		fmt.Fprintln(l.notes, "there is nothing of the agent here")
+		return nil
+	}
 	fmt.Fprintln(l.notes, "removed what was made for this site")
 	if l.place.Way() != install.ByHand {
 		fmt.Fprintln(l.notes,

@@ -18,6 +18,7 @@
 //	join.go        siteagent join
 //	wishes.go      ... what the owner gives, by flags and answers
 //	ask.go         ... questions on a terminal
+//	keep.go        ... what it writes
 //	reach.go       ... where a new site listens
 //	networks.go    ... the networks of this machine
 //	service.go     ... the service of the user, and what was made

@@ -79,6 +79,7 @@ func textOf(err error) string {
 
 // startService starts the site as a service of its user.
 func (j *joining) startService(ctx context.Context) error {
+	j.made.NoteMissing(j.place.UnitDir())
 	program, err := os.Executable()
 	if err == nil {
 		err = j.place.Enable(ctx, program, &j.made)

@@ -111,8 +111,8 @@ func (l *leaving) prepare() (removal install.Removal, err error) {
 	key := filepath.Join(l.config.StateDir, member.KeyFile)
 	if _, err = os.Lstat(key); err == nil {
 		return removal, fmt.Errorf("this site holds the key of domain %s, and without it nobody "+
-			"can be admitted or banned any more: move %s to another member, or out of the way if the "+
-			"domain is to end, and leave again", l.config.Domain, key)
+			"can be admitted or banned any more: move %s to another member, or out of the way if "+
+			"the domain is to end, and leave again", l.config.Domain, key)
 	}
 	if !l.purge {
 		if l.config.DomainKey == "" && len(l.made.Before) == 0 {

@@ -69,7 +69,7 @@ func (w *wishes) decideService(ctx context.Context, j *joining) error {
 		"yes", parseYes(&w.service))
 }
 
-// textOf is what an error says, nothing if there is none.
+// textOf is the text of an error, empty if there is none.
 func textOf(err error) string {
 	if err == nil {
 		return ""

@@ -111,6 +111,7 @@ func declaredRooms() map[string]room {
 
 		"internal/suspend/suspendtest": {},
 
+		"internal/install": {imports: "durable"},
 		"internal/systemd": {},
 		"internal/dist":    {tests: "localmesh"},
 
@@ -160,8 +161,8 @@ func declaredRooms() map[string]room {
 		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend " +
-				"systemd tes tui view cmd/internal/manual",
+				"audit config api api/client hostinfo install lrm lrm/* p2p data store obs " +
+				"suspend systemd tes tui view cmd/internal/manual",
 			tests: "*",
 		},
 		"cmd/submit": {

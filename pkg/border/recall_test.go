@@ -49,7 +49,7 @@ func TestWhatWasJustRefusedIsNotAskedForAgain(t *testing.T) {
 		"longer":         {func(q *protocol.BorderQuery) { q.Req.Runtime++ }, false},
 		"of a platform":  {func(q *protocol.BorderQuery) { q.Req.OS = "linux" }, false},
 		"with data": {func(q *protocol.BorderQuery) {
-			q.Req.Sources = []grid.DataSource{{CID: "c", Bytes: 9}}
+			q.Req.Sources = []grid.DataSource{{Bytes: 9}}
 		}, false},
 		"fewer cores": {func(q *protocol.BorderQuery) { q.Req.Need.MilliCPUs-- }, true},
 		"more and less": {func(q *protocol.BorderQuery) {

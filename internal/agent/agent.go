@@ -164,9 +164,8 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		readers: newReaders(),
-		cfg:     cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.WallNow), started: time.Now(),
-		adapters:   cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.WallNow),
+		started: time.Now(), readers: newReaders(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -149,6 +151,13 @@ func (g *gateway) at(domain grid.SiteID) grid.SiteID {
 		}
 	}
 	return ""
+}
+
+// isBeyond reports whether a site is the gateway of a linked domain.
+func (g *gateway) isBeyond(site grid.SiteID) bool {
+	return slices.ContainsFunc(g.a.mesh.Neighbours(), func(n p2p.Neighbour) bool {
+		return n.Gateway == site && n.Connected
+	})
 }
 
 // sendAs sends what a neighbour says to a submitter, to who acts for it.

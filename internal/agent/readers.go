@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/libp2p/go-libp2p/core/peer"
-
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -18,7 +16,7 @@ import (
 type readers struct {
 	mu    sync.Mutex
 	of    map[pinOwner]*audience        // guarded by mu
-	mates map[grid.SiteID][]grid.SiteID // guarded by mu; of the groups that this agent is in, by owner
+	mates map[grid.SiteID][]grid.SiteID // guarded by mu; of this agent's groups, by their owners
 }
 
 // audience is who may have what an owner of data keeps.
@@ -106,15 +104,14 @@ func (r *readers) may(
 		slices.ContainsFunc(others, stands)
 }
 
-// serves reports whether a peer may have data that is kept here. It is called by the data room,
+// serves reports whether a site may have data that is kept here. It is called by the data room,
 // from any goroutine.
-func (a *Agent) serves(p peer.ID, cid grid.CID) bool {
+func (a *Agent) serves(site grid.SiteID, cid grid.CID) bool {
 	if !a.awake() {
 		return false
 	}
-	site := grid.SiteID(p.String())
 	var stands func(grid.SiteID) bool
-	if gateway, _ := a.neighbours.gateway(); gateway == site || a.mesh.Trades(p) {
+	if gateway, _ := a.neighbours.gateway(); gateway == site || a.border.isBeyond(site) {
 		stands = func(domain grid.SiteID) bool {
 			return a.neighbours.way(domain) == site || a.border.at(domain) == site
 		}
@@ -148,7 +145,9 @@ func (j *jobs) admits(to grid.SiteID, m protocol.Message) {
 // known notes for whom a job's data is that the group's table has.
 func (j *jobs) known(m *broker.Machine, id grid.JobID) {
 	j.a.readers.belong(jobOwner(id), j.owner)
-	j.a.readers.admit(jobOwner(id), m.Awarded(id)...)
+	if s, here := m.Job(id); here {
+		j.a.readers.admit(jobOwner(id), s.Awarded()...)
+	}
 }
 
 // release lets go of a job's data.

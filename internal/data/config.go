@@ -68,7 +68,7 @@ type Config struct {
 
 	// Serves reports whether a peer, one that Allow or Trades names, may have a root and all below
 	// it; nil = all of them may have everything. It is called from any goroutine.
-	Serves func(peer.ID, grid.CID) bool
+	Serves func(grid.SiteID, grid.CID) bool
 
 	Limits         Limits        // of one file or directory
 	ConnectTimeout time.Duration // to reach one holder; 0 = 10 s

@@ -22,8 +22,8 @@ const (
 )
 
 // gate decides which blocks a peer gets: those of the roots that Config.Serves lets it have. A
-// peer that was told of a root asks for that first, and then for what is below. Blocks of what is
-// not wholly here are not served.
+// peer that was told of a root asks for that first, and then for the blocks below. A root that is
+// not wholly here is not served.
 type gate struct {
 	s *Store
 
@@ -33,7 +33,7 @@ type gate struct {
 	blocks int                   // guarded by mu; in below
 }
 
-// served is what one peer may have.
+// served tells what one peer may have.
 type served struct {
 	roots    []servedRoot // the one that was asked for last comes first
 	searched time.Time    // when a search for a block found no root
@@ -64,7 +64,7 @@ func (g *gate) lets(p peer.ID, c cid.Cid) (allowed, here bool) {
 }
 
 func (g *gate) mayHave(p peer.ID, c cid.Cid, d digest) bool {
-	if id := gridCID(c); g.s.Has(id) && g.s.cfg.Serves(p, id) {
+	if id := gridCID(c); g.s.Has(id) && g.serves(p, id) {
 		g.remember(p, id)
 		return true
 	}
@@ -74,6 +74,10 @@ func (g *gate) mayHave(p peer.ID, c cid.Cid, d digest) bool {
 		}
 	}
 	return g.search(p, d)
+}
+
+func (g *gate) serves(p peer.ID, root grid.CID) bool {
+	return g.s.cfg.Serves(grid.SiteID(p.String()), root)
 }
 
 // remembered lists the roots that a peer may have still, as far as it has asked for them.
@@ -92,7 +96,7 @@ func (g *gate) remembered(p peer.ID) []grid.CID {
 	}
 	g.mu.Unlock()
 	for _, root := range again {
-		if !g.s.cfg.Serves(p, root) {
+		if !g.serves(p, root) {
 			g.forget(p, root)
 			continue
 		}
@@ -116,7 +120,7 @@ func (g *gate) search(p peer.ID, d digest) bool {
 	for _, r := range g.s.Roots() {
 		root, err := parseCID(r.CID)
 		isOneBlock := err != nil || root.Type() == cid.Raw
-		if !isOneBlock && g.s.cfg.Serves(p, r.CID) && g.has(r.CID, d) {
+		if !isOneBlock && g.serves(p, r.CID) && g.has(r.CID, d) {
 			g.remember(p, r.CID)
 			return true
 		}
@@ -127,7 +131,7 @@ func (g *gate) search(p peer.ID, d digest) bool {
 	return false
 }
 
-// at is what is known of a peer; g.mu is held.
+// at gives the record of a peer; g.mu is held.
 func (g *gate) at(p peer.ID) *served {
 	if g.peers[p] == nil {
 		if len(g.peers) >= gatePeers {

@@ -22,7 +22,7 @@ type grants struct {
 	asked int
 }
 
-func (g *grants) serves(p peer.ID, root grid.CID) bool {
+func (g *grants) serves(p grid.SiteID, root grid.CID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
@@ -35,7 +35,7 @@ func (g *grants) let(p peer.ID, root grid.CID, may bool) {
 	if g.may == nil {
 		g.may = make(map[string]bool)
 	}
-	g.may[fmt.Sprint(p, root)] = may
+	g.may[fmt.Sprint(p.String(), root)] = may
 }
 
 // blocksBelow lists the blocks of a root that is here.
@@ -101,7 +101,7 @@ func TestSharedBlocksAndBrokenFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.let("one", tree.CID, true)
-	for _, c := range blocksBelow(t, s.Store, file.CID) { // the file's root is one of the tree's blocks
+	for _, c := range blocksBelow(t, s.Store, file.CID) { // its root is one of the tree's blocks
 		if !s.swap.allow("one", c) {
 			t.Errorf("who may have the tree does not get %s of its file", c)
 		}
@@ -118,7 +118,7 @@ func TestTheGateForgets(t *testing.T) {
 	var g grants
 	s := newSite(t, func(c *Config) { c.Serves = g.serves })
 	now := time.Unix(1e9, 0)
-	s.Store.now = func() time.Time { return now }
+	s.now = func() time.Time { return now }
 	file := mustAdd(t, s.Store, noise(4, 1<<20))
 	blocks := blocksBelow(t, s.Store, file.CID)
 	leaf, root := blocks[0], blocks[len(blocks)-1]
@@ -156,7 +156,7 @@ func TestTheGateForgets(t *testing.T) {
 // What the gate remembers is bounded, by peers, roots and blocks.
 func TestTheGateIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *Config) { c.Serves = func(peer.ID, grid.CID) bool { return true } })
+	s := newSite(t, func(c *Config) { c.Serves = func(grid.SiteID, grid.CID) bool { return true } })
 	gate := s.swap.gate
 	for n := range gatePeers + 2*rootsOfPeer {
 		gate.remember(peer.ID(fmt.Sprint(n)), "root")

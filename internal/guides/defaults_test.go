@@ -39,7 +39,10 @@ func TestDefaultsAreWhatTheProtocolSays(t *testing.T) {
 		config      any
 		without     []string // what is no number of the protocol
 	}{
-		{"submitter", ofSubmitter, broker.Default(self), []string{"Owner", "Here", "Domain", "Capability"}},
+		{
+			"submitter", ofSubmitter, broker.Default(self),
+			[]string{"Owner", "Here", "Domain", "Capability"},
+		},
 		{
 			"site", ofSite, site.Default(self, grid.Capability{}),
 			[]string{"Self", "Domain", "Capability", "Prior"},

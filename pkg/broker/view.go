@@ -173,22 +173,18 @@ func (m *Machine) Data(id grid.JobID) []grid.CID {
 	return nil
 }
 
-// Awarded lists the sites that have tasks of a job, and the neighbouring domain that has ordered
-// it: they may have its data.
-func (m *Machine) Awarded(id grid.JobID) []grid.SiteID {
-	j, known := m.jobs.all[id]
-	if !known {
-		return nil
-	}
+// Awarded lists the sites that have tasks of the job or had them last, and the neighbouring domain
+// that has ordered it: they may have its data.
+func (s *JobState) Awarded() []grid.SiteID {
 	sites := make(map[grid.SiteID]bool)
-	for i := range j.tasks {
-		if t := &j.tasks[i]; t.active() {
-			sites[t.site] = true
+	for i := range s.Tasks {
+		sites[s.Tasks[i].Site] = true
+		for _, c := range s.Tasks[i].Copies {
+			sites[c.Site] = true
 		}
 	}
-	if j.ordered.Foreign() {
-		sites[j.ordered.Domain] = true
-	}
+	sites[s.Ordered.Domain] = true
+	delete(sites, "")
 	return sortedSites(sites)
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // DataDigest stands for data where all members listen: a site that has the data knows it by its
-// digest, and nobody can ask for it by that, because what is fetched is named by its CID. It is 26
+// digest, and nobody can ask for it by that, because data is fetched by its CID. It is 26
 // characters of lower-case base32, or empty: data that no site can have yet.
 type DataDigest string
 
@@ -20,7 +20,7 @@ const digestChars = (digestBytes*8 + 4) / 5
 // dataDigestContext keeps digests from being taken for other hashes of the same texts.
 const dataDigestContext = "mrs data 1\x00"
 
-// Digest is what the members of a domain call data in announcements. Each domain has its own
+// Digest names data in the announcements of a domain. Each domain has its own
 // digests of the same data, so that they say nothing elsewhere. It is empty for an empty CID.
 func (c CID) Digest(domain DomainID) DataDigest {
 	if c == "" {

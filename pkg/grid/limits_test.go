@@ -343,7 +343,8 @@ func limitsOfRequirements() map[string]limit {
 			source(func(s *DataSource) { s.Holders = []SiteID{"a", ""} }),
 		},
 		"unnamed data": {
-			source(func(s *DataSource) { s.Digest = "" }), source(func(s *DataSource) { s.Digest = "a" }),
+			source(func(s *DataSource) { s.Digest = "" }),
+			source(func(s *DataSource) { s.Digest = "a" }),
 		},
 		"data's digest": {
 			source(func(s *DataSource) { s.Digest = DataDigest(strings.Repeat("a", digestChars)) }),

@@ -30,22 +30,24 @@ func TestRequirementNamesItsData(t *testing.T) {
 	})
 	source := func(cid CID, n int64) DataSource {
 		return DataSource{
-			Digest: cid.Digest("home"), Bytes: n, Holders: []SiteID{"me"}, UploadBps: 100, PotentialBps: 300,
+			Digest: cid.Digest("home"), Bytes: n, Holders: []SiteID{"me"},
+			UploadBps: 100, PotentialBps: 300,
 		}
 	}
 	want := []DataSource{source(someCID, 7), source("bcommon", 9), source("", 35/2)}
-	if diff := cmp.Diff(want, j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources); diff != "" {
+	got := j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, items := range [][]Item{nil, make([]Item, 2)} {
 		j.Items = items
-		got := j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
+		got = j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
 		if diff := cmp.Diff(want[:2], got); diff != "" {
 			t.Errorf("without data of their own: -want +got:\n%s", diff)
 		}
 	}
 	j.Items = []Item{{Inputs: []Input{{Bytes: 1}}}}
-	got := j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
+	got = j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
 	if diff := cmp.Diff(append(want[:2], source("", 1)), got); diff != "" {
 		t.Errorf("with a byte each: -want +got:\n%s", diff)
 	}

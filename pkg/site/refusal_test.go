@@ -57,7 +57,10 @@ func TestDataWithoutAHolderIsTheSubmitters(t *testing.T) {
 	offered := func(job grid.JobID, holders ...grid.SiteID) grid.Parts {
 		a := announcement(job, alice)
 		a.Req.Sources = []grid.DataSource{
-			{Digest: grid.CID("bdata").Digest(""), Bytes: 1 << 30, Holders: holders, UploadBps: 3_000_000},
+			{
+				Digest: grid.CID("bdata").Digest(""), Bytes: 1 << 30,
+				Holders: holders, UploadBps: 3_000_000,
+			},
 		}
 		return r.bid(a).Parts
 	}

@@ -17,9 +17,7 @@ func (g *gateway) perform(e step.Effect) {
 	a := g.a
 	switch e := e.(type) {
 	case step.SendBorder:
-		if order, is := e.Message.(protocol.BorderOrder); is {
-			a.readers.admit(borderOwner(order.Attempt), e.Domain)
-		}
+		g.lends(e)
 		if err := a.mesh.SendBorder(e.Domain, e.Message); err != nil {
 			a.reports.count("send_failed")
 			a.log.Debug("a message could not be sent to a linked domain",
@@ -52,6 +50,18 @@ func (g *gateway) perform(e step.Effect) {
 		a.perform(e)
 	default:
 		a.reports.count("border_overstepped")
+	}
+}
+
+// lends lets a neighbour have what it is told of: the inputs of an order, and what one of its own
+// has left, which is no job's any more once the history has that.
+func (g *gateway) lends(e step.SendBorder) {
+	switch m := e.Message.(type) {
+	case protocol.BorderOrder:
+		g.a.readers.admit(borderOwner(m.Attempt), e.Domain)
+	case protocol.BorderEnd:
+		g.a.pins.hold(borderOwner(m.Attempt), m.Exit.CIDs()...)
+		g.a.readers.admit(borderOwner(m.Attempt), e.Domain)
 	}
 }
 

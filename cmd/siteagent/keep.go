@@ -95,9 +95,9 @@ func (j *joining) domainValues(answer protocol.JoinAnswer) []config.Value {
 
 // dialable leaves out of the inviter's addresses what is not its own.
 func (j *joining) dialable(addrs []string) []string {
+	end := "/p2p/" + string(j.token.Inviter)
 	return slices.DeleteFunc(slices.Clone(addrs), func(a string) bool {
-		return !strings.HasPrefix(a, "/") || !strings.HasSuffix(a, "/p2p/"+string(j.token.Inviter)) ||
-			strings.Contains(a, ",")
+		return !strings.HasPrefix(a, "/") || !strings.HasSuffix(a, end) || strings.Contains(a, ",")
 	})
 }
 

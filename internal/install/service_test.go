@@ -77,7 +77,7 @@ func TestAServiceManagerThatHangs(t *testing.T) {
 func TestAServiceIsMadeAndRemoved(t *testing.T) {
 	home, s := manager(t, "")
 	if s.unit() != "" {
-		t.Skipf("this machine has a unit for all users: %s", s.unit())
+		t.Skipf("the package is installed, and its unit comes before the user's: %s", s.unit())
 	}
 	var r Record
 	if err := s.Enable(t.Context(), "/opt/siteagent", &r); err != nil {

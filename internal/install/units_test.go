@@ -33,7 +33,7 @@ func TestHowASiteIsStarted(t *testing.T) {
 	t.Parallel()
 	home, s := account(t)
 	if s.unit() != "" {
-		t.Skipf("this machine has a unit for all users: %s", s.unit())
+		t.Skipf("the package is installed, and its unit comes before the user's: %s", s.unit())
 	}
 	if s.Way() != ByHand || s.Start() != "siteagent run" {
 		t.Errorf("nothing is installed: way %d, %q", s.Way(), s.Start())

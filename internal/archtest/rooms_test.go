@@ -90,8 +90,9 @@ func declaredRooms() map[string]room {
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail durable"},
 		"internal/netlab":        {},
+		"internal/freeport":      {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
-		"internal/scripttest":    {imports: "grid config localmesh"},
+		"internal/scripttest":    {imports: "grid config freeport localmesh"},
 		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol broker step *", tests: "*"},
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
@@ -229,7 +230,7 @@ func testLibraries() []string {
 func testRooms() []string {
 	return []string{
 		"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut",
-		"internal/suspend/suspendtest",
+		"internal/suspend/suspendtest", "internal/freeport",
 	}
 }
 

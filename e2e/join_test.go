@@ -26,7 +26,7 @@ func (s *site) join(t *testing.T, token string) {
 	t.Helper()
 	began := time.Now()
 	a := s.command(t, "join", token)
-	a.want(t, 0, "siteagent run")
+	a.want(t, 0, "start the site with: siteagent")
 	if !strings.HasPrefix(a.out, "my offers arrive: yes (distance ") ||
 		strings.Count(a.out, "\n") != 1 {
 		t.Errorf("join prints %q", a.out)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/freeport"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -165,12 +166,11 @@ func (s *site) base() string {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Pick()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // start starts the agent and waits until its interface answers.

@@ -38,14 +38,24 @@ as comments: siteagent help settings lists them.`,
 }
 
 func initialise(out, notes io.Writer, c config.Agent, file string, chosen []config.Value) error {
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	place := siteHere(file)
+	made, err := makeState(c, place)
+	if err != nil {
+		return err
 	}
 	identity, err := p2p.LoadIdentity(filepath.Join(c.StateDir, "identity.key"))
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		made.AddFile(file)
+		if err := made.Save(c.StateDir); err != nil {
+			return err
+		}
 		if err := config.WriteFile(file, config.NewFile(chosen)); err != nil {
 			return err
 		}
@@ -57,7 +67,7 @@ func initialise(out, notes io.Writer, c config.Agent, file string, chosen []conf
 				v.Name, v.Text)
 		}
 	}
-	fmt.Fprintf(notes, "state in %s; start the site with: siteagent run\n", c.StateDir)
+	fmt.Fprintf(notes, "state in %s; start the site with: %s\n", c.StateDir, place.Start())
 	fmt.Fprintln(out, identity.Site())
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
+	"github.com/mrsmesh/mrsmesh/internal/install"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
-	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
@@ -27,6 +27,7 @@ const redeemWait = 20 * time.Second
 
 func joinCommand(o *options) *cobra.Command {
 	verbose, file := false, ""
+	var w wishes
 	cmd := &cobra.Command{
 		Use: "join TOKEN|-", Short: "Join a domain with the token of an invitation",
 		Long: `Join a domain with the token that siteagent invite printed there. This asks the
@@ -34,6 +35,17 @@ inviter and, once it has admitted this site, makes the site's identity and
 configuration where they are missing, writes domain, domain-key, bootstrap and peers
 into the configuration, and starts the site for a moment to see whether its offers
 arrive. If it is not admitted, nothing is written. The agent must not be running.
+
+On a terminal, and without a configuration, it first asks how much jobs may use, when,
+and whether also on battery; with systemd also whether to start the site as a service of
+yours. What a flag or a variable says is not asked. Where it listens, and whether preset
+wan is needed, it takes from the networks of this machine, and says so. Without a
+terminal nothing is asked: the defaults count, and the flags.
+
+  siteagent join --give 50% --owner-hours "mon-fri 18:00-08:00" --owner-battery --service TOKEN
+  siteagent join --preset wan TOKEN      behind a router, whatever it finds
+
+siteagent leave takes all of it back.
 
 On a machine that others use, too, keep the token out of the list of processes:
 
@@ -55,11 +67,18 @@ On a machine that others use, too, keep the token out of the list of processes:
 					),
 				}
 			}
-			j := &joining{o: o, token: token, notes: cmd.ErrOrStderr(), verbose: verbose, began: time.Now()}
+			j := &joining{
+				o: o, token: token, wishes: w, notes: cmd.ErrOrStderr(), verbose: verbose,
+				began: time.Now(),
+			}
+			if file == "" && args[0] != "-" {
+				j.person = talk(cmd.InOrStdin(), cmd.ErrOrStderr())
+			}
 			return j.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	tokenFrom(cmd, &file)
+	w.flags(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what was tried to reach the inviter")
 	return cmd
 }
@@ -68,6 +87,8 @@ On a machine that others use, too, keep the token out of the list of processes:
 type joining struct {
 	o       *options
 	token   member.Token
+	wishes  wishes
+	person  *dialogue // nil: nobody is there to be asked
 	notes   io.Writer
 	verbose bool
 	began   time.Time
@@ -77,12 +98,19 @@ type joining struct {
 	fresh    bool   // there is no such file yet
 	identity p2p.Identity
 	saved    bool // the identity is on disk
+	reach    listening
+	place    install.Site
+	made     install.Record
 }
 
 func (j *joining) run(ctx context.Context, out io.Writer) error {
 	if err := j.prepare(); err != nil {
 		return err
 	}
+	if err := j.plan(ctx); err != nil {
+		return err
+	}
+	j.began = time.Now() // what people need to answer is not counted
 	var admitted admission
 	if !j.token.Open() {
 		var err error
@@ -97,7 +125,43 @@ func (j *joining) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	j.explain(admitted.records)
-	return j.tryOut(ctx, out)
+	err := j.tryOut(ctx, out)
+	if j.wishes.service && (err == nil || errors.Is(err, errDiffers)) { // it is a member
+		err = errors.Join(j.startService(ctx), err)
+	}
+	return err
+}
+
+// plan decides everything that is the owner's to decide, and says what is about to happen.
+// Nothing is written yet.
+func (j *joining) plan(ctx context.Context) error {
+	if err := j.wishes.decide(ctx, j); err != nil {
+		return err
+	}
+	if err := j.wishes.decideService(ctx, j); err != nil {
+		return err
+	}
+	_, origins, err := config.Explain(j.sources())
+	if err != nil {
+		return usageError{err}
+	}
+	if j.fresh && !isChosen(origins, "listen", "preset") {
+		j.reach = listenFor(networksHere(), j.token.Addrs)
+		j.tell(j.reach.why)
+	}
+	if j.person != nil && j.fresh {
+		j.tell(j.summary())
+	}
+	return j.tryConfig()
+}
+
+// tell prints a sentence for people.
+func (j *joining) tell(text string) {
+	if j.person != nil {
+		j.person.say(text)
+		return
+	}
+	fmt.Fprintln(j.notes, text)
 }
 
 // explain says what may surprise later.
@@ -123,7 +187,9 @@ func (j *joining) prepare() error {
 	if j.config, err = j.o.loadFile(false); err != nil {
 		return err
 	}
-	j.file = j.o.path()
+	if j.file, err = filepath.Abs(j.o.path()); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	if _, err = os.Stat(j.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the configuration: %w", err)
 	}
@@ -140,6 +206,10 @@ func (j *joining) prepare() error {
 	}
 	if j.identity.Site() == j.token.Inviter {
 		return errors.New("this is the site that invites; join on the other one")
+	}
+	j.place = siteHere(j.file)
+	if j.made, err = install.Load(j.config.StateDir); err != nil {
+		return err
 	}
 	return errors.Join(j.refuseOtherDomain(), j.refuseStronger())
 }
@@ -169,19 +239,13 @@ func (j *joining) keepName() error {
 
 // refuseRunning finds out whether an agent holds the state directory.
 func (j *joining) refuseRunning() error {
-	if _, err := os.Stat(j.config.StateDir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	held, err := store.Open(j.config.StateDir, nil)
+	err := refuseHeld(j.config.StateDir)
 	if errors.Is(err, store.ErrLocked) {
 		return fmt.Errorf(
 			"the agent of %s is running: siteagent stop, then join again", j.config.StateDir,
 		)
 	}
-	if err != nil {
-		return err
-	}
-	return held.Close()
+	return err
 }
 
 // findIdentity takes the identity that is there, or makes one that is kept once it is
@@ -204,10 +268,11 @@ func (j *joining) saveIdentity() error {
 	if j.saved {
 		return nil
 	}
-	if err := os.MkdirAll(j.config.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	made, err := makeState(j.config, j.place)
+	if err != nil {
+		return err
 	}
-	j.saved = true
+	j.made, j.saved = made, true
 	return j.identity.Save(j.keyFile())
 }
 
@@ -219,9 +284,8 @@ func (j *joining) refuseOtherDomain() error {
 	if known == "" || known == j.token.Key {
 		return nil
 	}
-	return fmt.Errorf("this site belongs to domain %s already (domain-key %s); to leave it, remove "+
-		"domain-key from %s and %s from %s",
-		j.config.Domain, known, j.file, member.KeyFile, j.config.StateDir)
+	return fmt.Errorf("this site belongs to domain %s already (domain-key %s); to leave it: "+
+		"siteagent leave", j.config.Domain, known)
 }
 
 // refuseStronger refuses flags and variables that would overrule what join writes.
@@ -340,82 +404,3 @@ func (j *joining) believe(dir string, records []protocol.MemberRecord) error {
 }
 
 func shortName(name string) string { return strings.ToValidUTF8(name[:min(len(name), 63)], "") }
-
-// keep writes the identity, the members, and into the configuration where the domain
-// is and whom to believe, and reads that again as a start would.
-func (j *joining) keep(a admission) error {
-	if err := j.saveIdentity(); err != nil {
-		return err
-	}
-	if !j.token.Open() {
-		if err := j.believe(j.config.StateDir, a.records); err != nil {
-			return err
-		}
-	}
-	text, err := j.configText()
-	if err == nil {
-		text, err = config.Edit(text, j.domainValues(a.answer))
-	}
-	if err == nil {
-		err = config.WriteFile(j.file, text)
-	}
-	if err != nil {
-		return fmt.Errorf("write the domain into %s: %w", j.file, err)
-	}
-	if j.fresh {
-		fmt.Fprintf(j.notes, "wrote %s\n", j.file)
-	}
-	name := j.config.Name
-	j.config, err = j.o.load()
-	j.config.Name = name
-	return err
-}
-
-// configText is the file that is there, or a new one with what was chosen.
-func (j *joining) configText() ([]byte, error) {
-	if !j.fresh {
-		return os.ReadFile(j.file)
-	}
-	chosen, err := j.o.chosen()
-	return config.NewFile(chosen), err
-}
-
-// domainValues are the settings by which the site belongs to the domain.
-func (j *joining) domainValues(answer protocol.JoinAnswer) []config.Value {
-	var bootstrap []string
-	var peers []grid.SiteID
-	if j.config.Domain == j.token.Domain { // what was listed for another domain is of no use here
-		bootstrap, peers = j.config.Bootstrap, j.config.Peers
-	}
-	values := []config.Value{
-		{Name: "domain", Text: string(j.token.Domain)},
-		{
-			Name: "bootstrap",
-			Text: joined(slices.Concat(bootstrap, j.token.Dial(), j.dialable(answer.Addrs))),
-		},
-	}
-	if !j.token.Open() {
-		peers = append(slices.Clip(peers), answer.Listed...)
-		values = append(values, config.Value{Name: "domain-key", Text: string(j.token.Key)})
-	}
-	return append(values, config.Value{Name: "peers", Text: joined(peers)})
-}
-
-// dialable leaves out of the inviter's addresses what is not its own.
-func (j *joining) dialable(addrs []string) []string {
-	return slices.DeleteFunc(slices.Clone(addrs), func(a string) bool {
-		return !strings.HasPrefix(a, "/") || !strings.HasSuffix(a, "/p2p/"+string(j.token.Inviter)) ||
-			strings.Contains(a, ",")
-	})
-}
-
-// joined is a list as a setting, each entry once.
-func joined[T ~string](list []T) string {
-	var once []string
-	for _, entry := range list {
-		if !slices.Contains(once, string(entry)) {
-			once = append(once, string(entry))
-		}
-	}
-	return strings.Join(once, ",")
-}

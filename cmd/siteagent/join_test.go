@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 func TestPlaceOf(t *testing.T) {
@@ -41,6 +42,11 @@ func TestWhoOffersNothingForGoodReasonsIsIn(t *testing.T) {
 			"busy",
 			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: "others use 2.0 of 2 cores"}},
 			"Your machine is busy now, so it offers nothing;",
+		},
+		{
+			"on battery",
+			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: yield.WhyBattery}},
+			"Your machine runs on battery now, so it offers nothing;",
 		},
 		{
 			"other hours",

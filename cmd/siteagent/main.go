@@ -16,7 +16,14 @@
 //	config.go      siteagent config
 //	config_set.go  ... set and unset
 //	join.go        siteagent join
+//	wishes.go      ... what the owner gives, by flags and answers
+//	ask.go         ... questions on a terminal
+//	keep.go        ... what it writes
+//	reach.go       ... where a new site listens
+//	networks.go    ... the networks of this machine
+//	service.go     ... the service of the user, and what was made
 //	tryout.go      ... whether the new site's offers arrive
+//	leave.go       siteagent leave
 //	invite.go      siteagent invite
 //	invites.go     ... --list, --revoke
 //	complete.go    what a shell completes

@@ -25,6 +25,7 @@ First steps:
   siteagent invite               print a token with which another site joins this one
   siteagent status               what it gives, runs, has promised and knows
   siteagent top                  the same as a screen that stays up to date, with keys
+  siteagent leave                take back what join did
 
   siteagent config show          every setting, and where its value comes from
 
@@ -56,7 +57,8 @@ func newRoot() *cobra.Command {
 		configCommand(o), settingsTopic(),
 		initCommand(o), runCommand(o), statusCommand(o), topCommand(o), policyCommand(o),
 		pauseCommand(o), resumeCommand(o), stopCommand(o),
-		inviteCommand(o), joinCommand(o), membersCommand(o), admitCommand(o), banCommand(o),
+		inviteCommand(o), joinCommand(o), leaveCommand(o),
+		membersCommand(o), admitCommand(o), banCommand(o),
 		domainCommand(o), domainsCommand(o),
 		checkCommand(o), adoptCommand(o),
 		replayCommand(o), auditCommand(o), repairCommand(o),

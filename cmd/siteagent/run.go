@@ -272,7 +272,7 @@ func ownerOf(o config.Owner) agent.Owner {
 	rules.Reserve = float64(o.ReserveMilli) / milli
 	return agent.Owner{
 		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience,
-		MoveAfter: o.MoveAfter, FreeDisk: o.FreeDisk, Root: o.Root,
+		MoveAfter: o.MoveAfter, FreeDisk: o.FreeDisk, Root: o.Root, Mains: !o.Battery,
 	}
 }
 

@@ -301,11 +301,14 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 		}
 		return text
 	}
-	why := strings.TrimPrefix(s.Owner.Why, "others use ")
 	after := "jobs are taken again"
 	if n := frozen(s.Running); n > 0 {
 		after = plural(n, "job is frozen and resumes", "jobs are frozen and resume")
 	}
+	if s.Owner.Why == yield.WhyBattery {
+		return "paused: " + s.Owner.Why + "; " + after + " when it is plugged in (owner.battery)"
+	}
+	why := strings.TrimPrefix(s.Owner.Why, "others use ")
 	return fmt.Sprintf("paused: you are using the machine (%s); %s after %.0f s of quiet",
 		why, after, yield.DefaultRules().Calm.Seconds())
 }

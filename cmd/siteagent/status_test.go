@@ -8,6 +8,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // thursday is a moment on some Thursday afternoon.
@@ -92,6 +93,10 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			"no kind of work", func(s *view.AgentStatus) { s.Kinds = nil },
 			"no: this machine can run no jobs",
 		},
+		{"on battery", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyBattery}
+		}, "paused: the machine runs on battery; jobs are taken again when it is plugged in " +
+			"(owner.battery)"},
 		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
 		{"less than you keep", func(s *view.AgentStatus) {
 			s.Machine = free(1 << 30)

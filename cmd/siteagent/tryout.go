@@ -15,6 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
 // Patience of a try.
@@ -47,10 +48,12 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 	if err := errors.Join(group.Wait(), a.Close()); err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		j.notes, "checked %.1f s after the start of join; start the site with: siteagent run\n",
-		time.Since(j.began).Seconds(),
-	)
+	next := ""
+	if !j.wishes.service {
+		next = "; start the site with: " + j.place.Start()
+	}
+	fmt.Fprintf(j.notes, "checked %.1f s after the start of join%s\n",
+		time.Since(j.began).Seconds(), next)
 	if quiet := quietly(status, time.Now()); !result.Arrive && quiet != "" {
 		_, err := fmt.Fprintf(out, "You are in. %s that is normal.\n", quiet)
 		return err
@@ -91,6 +94,9 @@ func quietly(s view.AgentStatus, now time.Time) string {
 	case s.Owner != nil && s.Owner.Busy:
 		if why, hours := strings.CutPrefix(ownerBusy(s, now), "no: you "); hours {
 			return "You " + why + ", so it offers nothing now;"
+		}
+		if s.Owner.Why == yield.WhyBattery {
+			return "Your machine runs on battery now, so it offers nothing;"
 		}
 		return "Your machine is busy now, so it offers nothing;"
 	case s.Machine != nil && strings.HasPrefix(s.Machine.Pending, waitingForQuiet):

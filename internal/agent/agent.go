@@ -140,6 +140,7 @@ type Agent struct {
 	domain        domainName
 	around        around
 	neighbours    neighbours
+	readers       *readers // who may have what is kept here
 	heeding       *heeding // between the mesh and the site's machine
 
 	events   *view.EventLog
@@ -163,8 +164,8 @@ const keptEvents = 8192
 // but lets nothing happen yet. The agent must be ended with Close.
 func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a = &Agent{
-		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.WallNow), started: time.Now(),
-		adapters:   cfg.Adapters,
+		cfg: cfg, log: obs.Or(cfg.Log), clock: newClock(cfg.BootNow, cfg.WallNow),
+		started: time.Now(), readers: newReaders(), adapters: cfg.Adapters,
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),
@@ -289,11 +290,12 @@ func (a *Agent) trustState() {
 // rest can go. It is called on the broker's loop.
 func (a *Agent) ownSubmissions() {
 	for _, id := range a.brokerMachine.Jobs() {
-		a.pins.hold("job "+string(id), a.brokerMachine.Data(id)...)
+		a.pins.hold(jobOwner(id), a.brokerMachine.Data(id)...)
 	}
 	a.site.soon(func() {
 		for _, at := range a.siteMachine.Status().Attempts {
-			owner := "attempt " + at.ID.String()
+			owner := attemptOwner(at.ID)
+			a.readers.belong(owner, at.Submitter)
 			for _, cid := range at.Kept {
 				if tenant := a.work.tenant(at.Submitter); a.data.Charge(tenant, cid) == nil {
 					a.pins.charged(owner, tenant, cid)

@@ -273,7 +273,7 @@ func TestWhatAnAttemptLeftIsKept(t *testing.T) {
 		exit.Outputs[1].Bytes != 2 || exit.Outputs[1].Dir {
 		t.Fatalf("kept: %+v, %v", exit, err)
 	}
-	holder := "attempt " + testAttempt.String()
+	holder := attemptOwner(testAttempt)
 	b.pins.mu.Lock()
 	owned, charges := len(b.pins.owned[holder]), len(b.pins.charges[holder])
 	b.pins.mu.Unlock()

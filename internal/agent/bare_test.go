@@ -95,7 +95,8 @@ func newBare(t *testing.T) *bare {
 	b := &bare{}
 	log := slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	a := &Agent{
-		log: log, clock: newClock(virtualBoot, nil), started: time.Now(), checks: newChecks(),
+		readers: newReaders(),
+		log:     log, clock: newClock(virtualBoot, nil), started: time.Now(), checks: newChecks(),
 		events: view.NewEventLog(64, 1), ready: make(chan struct{}),
 	}
 	a.reports = newReporter(nil, log, a.events)

@@ -3,21 +3,21 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
-
-// borderOwner is for whom data is kept that crosses a border.
-func borderOwner(id grid.AttemptID) string { return "border " + id.String() }
 
 // perform carries out what the border's machine wants.
 func (g *gateway) perform(e step.Effect) {
 	a := g.a
 	switch e := e.(type) {
 	case step.SendBorder:
+		g.lends(e)
 		if err := a.mesh.SendBorder(e.Domain, e.Message); err != nil {
 			a.reports.count("send_failed")
 			a.log.Debug("a message could not be sent to a linked domain",
@@ -26,6 +26,9 @@ func (g *gateway) perform(e step.Effect) {
 	case step.Send:
 		a.send(e.To, e.Message)
 	case step.SendAs:
+		if end, is := e.Message.(protocol.Exited); is { // its submitter comes for the outputs
+			a.readers.belong(borderOwner(end.Attempt), e.To)
+		}
 		a.sendAs(e.As, e.To, e.Message)
 	case step.Order:
 		g.order(e)
@@ -42,10 +45,23 @@ func (g *gateway) perform(e step.Effect) {
 		g.collect(e)
 	case step.Discard:
 		a.pins.release(borderOwner(e.Attempt))
+		a.readers.forget(borderOwner(e.Attempt))
 	case step.Report:
 		a.perform(e)
 	default:
 		a.reports.count("border_overstepped")
+	}
+}
+
+// lends lets a neighbour have what it is told of: the inputs of an order, and what one of its own
+// has left, which is no job's any more once the history has that.
+func (g *gateway) lends(e step.SendBorder) {
+	switch m := e.Message.(type) {
+	case protocol.BorderOrder:
+		g.a.readers.admit(borderOwner(m.Attempt), e.Domain)
+	case protocol.BorderEnd:
+		g.a.pins.hold(borderOwner(m.Attempt), m.Exit.CIDs()...)
+		g.a.readers.admit(borderOwner(m.Attempt), e.Domain)
 	}
 }
 
@@ -57,6 +73,9 @@ func (g *gateway) order(e step.Order) {
 		return
 	}
 	answered := func(r step.Reply) {
+		if submit, is := in.(step.Submit); is && r.Err == nil { // whose gateway gets the outputs
+			a.readers.admit(jobOwner(r.Job), submit.Ordered.Domain)
+		}
 		reply := step.Replied{Command: e.Command, Job: r.Job}
 		if r.Err != nil {
 			reply.Err = r.Err.Error()
@@ -142,6 +161,13 @@ func (g *gateway) at(domain grid.SiteID) grid.SiteID {
 		}
 	}
 	return ""
+}
+
+// isBeyond reports whether a site is the gateway of a linked domain.
+func (g *gateway) isBeyond(site grid.SiteID) bool {
+	return slices.ContainsFunc(g.a.mesh.Neighbours(), func(n p2p.Neighbour) bool {
+		return n.Gateway == site && n.Connected
+	})
 }
 
 // sendAs sends what a neighbour says to a submitter, to who acts for it.

@@ -46,7 +46,8 @@
 //	restoring.go checkpoints pulled, checked, and laid out before a start
 //	modules.go   one copy of a module for all attempts that run it
 //	verify.go    whether the sandbox could keep a plan, before that is promised
-//	pins.go      which data is kept, and for whom
+//	pins.go      which data is kept, and for what
+//	readers.go   who may have it
 //	logs.go      what attempts print, read here, elsewhere and for others
 //	open_*.go    how this system opens a plain file and nothing else
 //	check.go     probes for other sites that ask whether their offers arrive

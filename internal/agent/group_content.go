@@ -49,8 +49,6 @@ func newContent() content {
 	}
 }
 
-func jobOwner(id grid.JobID) string { return "job " + string(id) }
-
 // pinTable pins what is here of the jobs that the group's table has.
 func (j *jobs) pinTable() {
 	m := j.seen()
@@ -61,6 +59,7 @@ func (j *jobs) pinTable() {
 		for _, cid := range m.Data(id) {
 			if ref, err := j.a.data.Stat(cid); err == nil {
 				j.content.held[id] = true
+				j.known(m, id)
 				j.stock.take(id, cid, ref.Bytes)
 				j.a.pins.hold(jobOwner(id), cid)
 			}
@@ -75,6 +74,7 @@ func (c *content) boot(g *jobs) {
 		return
 	}
 	for _, id := range m.Jobs() {
+		g.known(m, id)
 		c.want(g, id, m.Data(id)...)
 	}
 }
@@ -124,11 +124,12 @@ func (c *content) discard(*jobs) {
 // hold keeps a submission's data here and at the other members, or lets it go.
 func (c *content) hold(g *jobs, e step.Hold) {
 	if !e.Release {
+		g.a.readers.belong(jobOwner(e.Job), g.owner)
 		c.want(g, e.Job, e.CIDs...)
 		c.look(g)
 		return
 	}
-	g.a.pins.release(jobOwner(e.Job))
+	g.a.release(e.Job)
 	delete(c.jobs, e.Job)
 	delete(c.held, e.Job)
 	for _, site := range g.others() {
@@ -221,7 +222,11 @@ func (c *content) ask(
 ) {
 	c.number++
 	c.asked[c.number] = keeping{site: site, cids: cids, at: g.clock.now(), done: done}
-	g.a.sendQuietly(site, protocol.Keep{Owner: g.owner, Job: id, CIDs: cids, Number: c.number})
+	awarded := g.a.readers.admitted(jobOwner(id))
+	g.a.sendQuietly(site, protocol.Keep{
+		Owner: g.owner, Job: id, CIDs: cids, Number: c.number,
+		Awarded: awarded[:min(len(awarded), protocol.MaxKeepSites)],
+	})
 }
 
 // onKept takes a member's answer.
@@ -322,9 +327,14 @@ func (j *jobs) onKeep(from grid.SiteID, m protocol.Keep) {
 		return
 	}
 	if m.Release {
-		j.a.pins.release(jobOwner(m.Job))
+		j.a.release(m.Job)
 		j.stock.release(m.Job)
 		delete(j.content.held, m.Job)
+		return
+	}
+	j.a.readers.belong(jobOwner(m.Job), j.owner)
+	j.a.readers.admit(jobOwner(m.Job), m.Awarded...)
+	if len(m.CIDs) == 0 {
 		return
 	}
 	answer := protocol.Kept{Owner: j.owner, Number: m.Number}

@@ -121,6 +121,7 @@ func (g *group) assemble(c protocol.Certificate) {
 	if c.Owner == g.owner && c.Epoch > g.assembly.certificate.Epoch {
 		before := g.assembly.certificate.Sites()
 		g.assembly = assembly{certificate: c, encoded: c.Encode()}
+		g.a.readers.join(g.owner, c.Sites())
 		for _, site := range before {
 			if !c.Names(site) {
 				g.assembly.left = append(g.assembly.left, site)

@@ -89,6 +89,7 @@ func (j *jobs) makeBroker() (*broker.Machine, any) {
 // brokerConfig is that of an owner's broker which runs here.
 func (a *Agent) brokerConfig(owner grid.SiteID, s brokerSettings) broker.Config {
 	c := broker.Default(owner)
+	c.Domain = a.cfg.P2P.Domain
 	c.Here, c.HeldBy, c.Name, c.Seed = a.mesh.Self(), a.cfg.P2P.Owner, s.Name, a.cfg.Seed
 	c.Addrs, c.Capability = a.mesh.Addrs(), a.cfg.Capability
 	c.ReplyTarget, c.Policy, c.FIBR = s.Replies, s.Policy, s.FIBR
@@ -199,7 +200,7 @@ func (j *jobs) perform(e step.Effect) {
 
 func (j *jobs) dismissed() {
 	for job := range j.content.held {
-		j.a.pins.release(jobOwner(job))
+		j.a.release(job)
 	}
 }
 
@@ -212,6 +213,7 @@ func (j *jobs) sendOut(to grid.SiteID, m protocol.Message) {
 		}
 		return
 	}
+	j.admits(to, m)
 	j.a.send(to, j.wrap(m))
 }
 

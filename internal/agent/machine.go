@@ -24,7 +24,7 @@ const shortLease = 10 * time.Second
 // made by its group, see group.go.
 func (a *Agent) makeMachines() error {
 	siteConfig := site.Default(a.mesh.Self(), a.cfg.Capability)
-	siteConfig.Seed = a.cfg.Seed
+	siteConfig.Domain, siteConfig.Seed = a.cfg.P2P.Domain, a.cfg.Seed
 	siteConfig.MaxRuntime, siteConfig.DataBytes = a.cfg.MaxRuntime, a.cfg.Data.QuotaBytes
 	if !lrm.Continuous {
 		siteConfig.LongestLease = shortLease

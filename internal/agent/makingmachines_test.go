@@ -50,6 +50,7 @@ func TestWhatTheMachinesAreMadeFrom(t *testing.T) {
 	b, s, o := made(t, left)
 	wantSite, wantBroker := site.Default(b.Self(), left.Capability), broker.Default(b.Self())
 	wantSite.Seed, wantBroker.Seed, wantBroker.Name = left.Seed, left.Seed, left.Name
+	wantSite.Domain, wantBroker.Domain = left.P2P.Domain, left.P2P.Domain
 	wantSite.DataBytes = left.Data.QuotaBytes
 	if !lrm.Continuous {
 		wantSite.LongestLease = shortLease

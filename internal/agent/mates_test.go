@@ -203,6 +203,7 @@ func TestStagingFromAnotherSite(t *testing.T) {
 		{Path: "/in/large", CID: large.CID, Bytes: large.Bytes},
 	}
 	module := two.store(t, "module")
+	two.gives(one, large.CID, small.CID, module.CID)
 	began := time.Now()
 	one.order(step.Stage{
 		Attempt: testAttempt, From: two.Self(), Inputs: inputs,
@@ -224,7 +225,7 @@ func TestStagingFromAnotherSite(t *testing.T) {
 	if len(list[step.StageProgress](one)) == 0 {
 		t.Error("nothing is said of what is on its way")
 	}
-	holder := "attempt " + testAttempt.String()
+	holder := attemptOwner(testAttempt)
 	one.pins.mu.Lock()
 	owned, charges := one.pins.owned[holder], one.pins.charges[holder]
 	one.pins.mu.Unlock()
@@ -245,6 +246,7 @@ func TestOutputsAreCollected(t *testing.T) {
 	t.Parallel()
 	one, two := mates(t)
 	ref := two.store(t, "result")
+	two.gives(one, ref.CID)
 	one.order(step.Collect{Attempt: testAttempt, Outputs: []grid.CID{ref.CID}, From: two.Self()})
 	collected := func() step.Collected {
 		t.Helper()
@@ -278,6 +280,7 @@ func TestOutputsAreCollected(t *testing.T) {
 
 	first, second := two.store(t, strings.Repeat("1", 600)), two.store(t, strings.Repeat("2", 600))
 	both := []grid.CID{first.CID, second.CID}
+	two.gives(one, both...)
 	one.order(step.Collect{Attempt: testAttempt, Outputs: both, From: two.Self(), MostBytes: 1000})
 	if got := collected(); !strings.Contains(got.Problem, "sends more than 1000 B") || got.Local {
 		t.Errorf("more than the task may leave: %+v", got)
@@ -350,6 +353,7 @@ func TestTheRatesOfALinkAreTold(t *testing.T) {
 	t.Parallel()
 	one, two := mates(t)
 	ref := two.store(t, noise(2<<20))
+	two.gives(one, ref.CID)
 	one.order(step.Collect{Attempt: testAttempt, Outputs: []grid.CID{ref.CID}, From: two.Self()})
 	measured := func(all []step.BandwidthMeasured) bool {
 		for _, m := range all {

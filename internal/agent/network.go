@@ -71,7 +71,7 @@ func (a *Agent) join() error {
 	}
 	held := a.cfg.Data
 	held.Dir = filepath.Join(a.cfg.StateDir, "data")
-	held.Allow, held.Trades = a.mesh.Allowed, a.mesh.Trades
+	held.Allow, held.Trades, held.Serves = a.mesh.Allowed, a.mesh.Trades, a.serves
 	held.OnChange = func(added, removed []grid.CID) {
 		if a.awake() {
 			a.site.tell(step.HeldChanged{Added: added, Removed: removed})

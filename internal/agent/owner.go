@@ -17,6 +17,7 @@ type Owner struct {
 	Yield    bool          // suspend running jobs while the owner uses the machine
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
+	Mains    bool          // it is shared only while it does not run on battery
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
 	// offers; 0 = the machine's default.
@@ -30,7 +31,7 @@ type Owner struct {
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
 		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
-		Hours: a.cfg.Owner.Hours, Use: a.work.use, Ends: a.tellReturns,
+		Hours: a.cfg.Owner.Hours, Mains: a.cfg.Owner.Mains, Use: a.work.use, Ends: a.tellReturns,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {

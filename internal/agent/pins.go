@@ -20,11 +20,18 @@ type pins struct {
 	kept  func(grid.CID) (bool, error) // whether the history keeps data
 
 	mu      sync.Mutex
-	owned   map[string]map[grid.CID]bool // guarded by mu; by owner
-	owners  map[grid.CID]int             // guarded by mu; how many there are
-	uploads map[grid.CID]time.Time       // guarded by mu; until when an upload waits for its job
-	charges map[string][]charge          // guarded by mu; what counts for a submitter, by owner
+	owned   map[pinOwner]map[grid.CID]bool // guarded by mu
+	owners  map[grid.CID][]pinOwner        // guarded by mu
+	uploads map[grid.CID]time.Time         // guarded by mu; until when an upload waits for its job
+	charges map[pinOwner][]charge          // guarded by mu; what counts for a submitter, by owner
 }
+
+// pinOwner is for what data is kept: a job, an attempt, or one that crosses a border.
+type pinOwner string
+
+func jobOwner(id grid.JobID) pinOwner         { return "job " + pinOwner(id) }
+func attemptOwner(id grid.AttemptID) pinOwner { return pinOwner("attempt " + id.String()) }
+func borderOwner(id grid.AttemptID) pinOwner  { return pinOwner("border " + id.String()) }
 
 // charge is data that counts for a submitter while its owner has it.
 type charge struct {
@@ -40,9 +47,9 @@ func newPins(
 ) *pins {
 	return &pins{
 		store: store, log: log, kept: kept,
-		owned: make(map[string]map[grid.CID]bool), owners: make(map[grid.CID]int),
+		owned: make(map[pinOwner]map[grid.CID]bool), owners: make(map[grid.CID][]pinOwner),
 		uploads: make(map[grid.CID]time.Time),
-		charges: make(map[string][]charge),
+		charges: make(map[pinOwner][]charge),
 	}
 }
 
@@ -58,7 +65,7 @@ func (p *pins) upload(cid grid.CID, until time.Time) error {
 }
 
 // hold notes an owner of data that is here, and pins it.
-func (p *pins) hold(owner string, cids ...grid.CID) {
+func (p *pins) hold(owner pinOwner, cids ...grid.CID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range cids {
@@ -67,7 +74,7 @@ func (p *pins) hold(owner string, cids ...grid.CID) {
 		}
 		if !p.owned[owner][c] {
 			p.owned[owner][c] = true
-			p.owners[c]++
+			p.owners[c] = append(p.owners[c], owner)
 		}
 		if err := p.store.Pin(c, time.Time{}); err != nil {
 			p.log.Debug("data cannot be pinned", "cid", c, "owner", owner, "error", err)
@@ -77,14 +84,14 @@ func (p *pins) hold(owner string, cids ...grid.CID) {
 
 // charged notes that an owner's data counts for a submitter, until the owner is
 // released.
-func (p *pins) charged(owner string, tenant grid.SiteID, cid grid.CID) {
+func (p *pins) charged(owner pinOwner, tenant grid.SiteID, cid grid.CID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.charges[owner] = append(p.charges[owner], charge{tenant, cid})
 }
 
 // release forgets an owner; data without any may be collected.
-func (p *pins) release(owner string) {
+func (p *pins) release(owner pinOwner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.charges[owner] {
@@ -94,16 +101,28 @@ func (p *pins) release(owner string) {
 	owned := p.owned[owner]
 	delete(p.owned, owner)
 	for c := range owned {
-		if p.owners[c]--; p.owners[c] > 0 {
-			continue
-		}
+		p.part(owner, c)
+	}
+}
+
+// part notes that an owner has some data no more; p.mu is held.
+func (p *pins) part(owner pinOwner, c grid.CID) {
+	p.owners[c] = slices.DeleteFunc(p.owners[c], func(o pinOwner) bool { return o == owner })
+	if len(p.owners[c]) == 0 {
 		delete(p.owners, c)
 		p.unpin(c)
 	}
 }
 
+// ownersOf lists for what some data is kept.
+func (p *pins) ownersOf(c grid.CID) []pinOwner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.owners[c])
+}
+
 // drop lets an owner go of some of its data.
-func (p *pins) drop(owner string, cids []grid.CID) {
+func (p *pins) drop(owner pinOwner, cids []grid.CID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range cids {
@@ -117,10 +136,7 @@ func (p *pins) drop(owner string, cids []grid.CID) {
 			}
 			return due.cid == c
 		})
-		if p.owners[c]--; p.owners[c] == 0 {
-			delete(p.owners, c)
-			p.unpin(c)
-		}
+		p.part(owner, c)
 	}
 	if len(p.owned[owner]) == 0 {
 		delete(p.owned, owner)
@@ -132,7 +148,7 @@ func (p *pins) letGo(cids []grid.CID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range cids {
-		if p.owners[c] == 0 {
+		if len(p.owners[c]) == 0 {
 			p.unpin(c)
 		}
 	}
@@ -158,7 +174,7 @@ func (p *pins) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, root := range p.store.Roots() {
-		if !root.Pinned || !root.PinnedUntil.IsZero() || p.owners[root.CID] > 0 {
+		if !root.Pinned || !root.PinnedUntil.IsZero() || len(p.owners[root.CID]) > 0 {
 			continue
 		}
 		p.unpin(root.CID)

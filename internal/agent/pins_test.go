@@ -50,7 +50,7 @@ func TestAReleaseDoesNotLookAtWhatOthersHold(t *testing.T) {
 	cost := func() time.Duration {
 		least := time.Hour
 		for n := range 50 {
-			owner := fmt.Sprint("owner ", n)
+			owner := pinOwner(fmt.Sprint("owner ", n))
 			a.pins.hold(owner, grid.CID(fmt.Sprint("own ", n)))
 			begun := time.Now()
 			a.pins.release(owner)
@@ -62,7 +62,8 @@ func TestAReleaseDoesNotLookAtWhatOthersHold(t *testing.T) {
 	a.pins.mu.Lock()
 	for n := range 200_000 {
 		cid := grid.CID(fmt.Sprint("other ", n))
-		a.pins.owned[fmt.Sprint("other ", n)], a.pins.owners[cid] = map[grid.CID]bool{cid: true}, 1
+		owner := pinOwner(fmt.Sprint("other ", n))
+		a.pins.owned[owner], a.pins.owners[cid] = map[grid.CID]bool{cid: true}, []pinOwner{owner}
 	}
 	a.pins.mu.Unlock()
 	if many := cost(); many > 20*few+time.Millisecond {

@@ -44,7 +44,7 @@ func (a *Agent) pull(e step.Pull) step.Pulled {
 		answer.Reason, answer.Problem = refusal(err), err.Error()
 		return answer
 	}
-	a.pins.hold("job "+string(e.Attempt.Task.Job), c.CID)
+	a.pins.hold(jobOwner(e.Attempt.Task.Job), c.CID)
 	return answer
 }
 
@@ -122,7 +122,7 @@ func matchSeal(
 func (w *workshop) layOutState(
 	ctx context.Context, e step.Stage, job *work, result *step.Staged,
 ) (moved int64, err error) {
-	holder := "attempt " + e.Attempt.String()
+	holder := attemptOwner(e.Attempt)
 	for _, c := range e.Saved {
 		got, err := w.a.data.FetchFor(ctx, job.tenant, c.CID, w.a.heeding.members(e.From), nil)
 		moved += got.Bytes

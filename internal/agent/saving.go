@@ -171,7 +171,7 @@ func (s *saver) store(
 	if after, wrong := f.Stat(); wrong != nil || !lrm.SameState(info, after) {
 		return c, nil, errTorn
 	}
-	holder := "attempt " + s.id.String()
+	holder := attemptOwner(s.id)
 	if err := a.data.Charge(s.job.tenant, ref.CID); err != nil {
 		return c, nil, fmt.Errorf("keep state: %w", err)
 	}
@@ -197,9 +197,9 @@ func (w *workshop) save(e step.Save) {
 
 // letGo keeps data no longer for an attempt or for a job.
 func (a *Agent) letGo(e step.LetGo) {
-	owner := "attempt " + e.Attempt.String()
+	owner := attemptOwner(e.Attempt)
 	if e.Attempt.Token == 0 {
-		owner = "job " + string(e.Attempt.Task.Job)
+		owner = jobOwner(e.Attempt.Task.Job)
 	}
 	a.pins.drop(owner, e.CIDs)
 }

@@ -232,6 +232,7 @@ func TestCheckpointsArePulled(t *testing.T) {
 	site, b := mates(t)
 	pull := func(c grid.Checkpoint) step.Pulled {
 		t.Helper()
+		site.gives(b, c.CID)
 		return b.pull(step.Pull{
 			Attempt: testAttempt, Checkpoint: c, Work: savedTask().WorkDigest(), From: site.Self(),
 		})

@@ -22,6 +22,7 @@ func (w *workshop) stage(e step.Stage) {
 	w.mu.Lock()
 	w.attempts[e.Attempt] = job
 	w.mu.Unlock()
+	w.a.readers.belong(attemptOwner(e.Attempt), e.From)
 	w.spawn(job, func() {
 		defer cancel()
 		start := time.Now()
@@ -114,7 +115,7 @@ func (w *workshop) fetch(ctx context.Context, e step.Stage, tenant grid.SiteID) 
 	for _, in := range all {
 		total += in.Bytes
 	}
-	holder := "attempt " + e.Attempt.String()
+	holder := attemptOwner(e.Attempt)
 	sources := w.a.heeding.members(e.From)
 	var told time.Time
 	for _, in := range all {

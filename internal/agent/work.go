@@ -256,7 +256,7 @@ func (w *workshop) keep(
 	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,
 ) (grid.Exit, error) {
 	exit := r.Exit
-	holder := "attempt " + id.String()
+	holder := attemptOwner(id)
 	add := func(f lrm.File) (grid.Produced, error) {
 		if f.HostPath == "" {
 			return grid.Produced{}, nil
@@ -402,8 +402,9 @@ func (w *workshop) discard(e step.Discard) {
 	job, ok := w.attempts[e.Attempt]
 	delete(w.attempts, e.Attempt)
 	w.mu.Unlock()
-	holder := "attempt " + e.Attempt.String()
+	holder := attemptOwner(e.Attempt)
 	w.a.pins.release(holder)
+	w.a.readers.forget(holder)
 	if !ok {
 		return
 	}

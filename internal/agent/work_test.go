@@ -117,6 +117,13 @@ func (b *bench) store(t *testing.T, text string) data.Ref {
 	return ref
 }
 
+// gives lets another agent have data, as the one that a job's task was awarded to.
+func (b *bench) gives(to *bench, cids ...grid.CID) {
+	const job = grid.JobID("given")
+	b.pins.hold(jobOwner(job), cids...)
+	b.readers.admit(jobOwner(job), to.Self())
+}
+
 // left lists what stands in a directory of the agent's state.
 func (b *bench) left(t *testing.T, dir string) []string {
 	t.Helper()

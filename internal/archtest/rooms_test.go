@@ -90,8 +90,9 @@ func declaredRooms() map[string]room {
 		"internal/owner":         {imports: "grid yield"},
 		"internal/history":       {imports: "grid avail durable"},
 		"internal/netlab":        {},
+		"internal/freeport":      {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
-		"internal/scripttest":    {imports: "grid config localmesh"},
+		"internal/scripttest":    {imports: "grid config freeport localmesh"},
 		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol broker step *", tests: "*"},
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
@@ -111,6 +112,7 @@ func declaredRooms() map[string]room {
 
 		"internal/suspend/suspendtest": {},
 
+		"internal/install": {imports: "durable"},
 		"internal/systemd": {},
 		"internal/dist":    {tests: "localmesh"},
 
@@ -160,8 +162,8 @@ func declaredRooms() map[string]room {
 		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo lrm lrm/* p2p data store obs suspend " +
-				"systemd tes tui view cmd/internal/manual",
+				"audit config api api/client hostinfo install lrm lrm/* p2p data store obs " +
+				"suspend systemd tes tui view cmd/internal/manual",
 			tests: "*",
 		},
 		"cmd/submit": {
@@ -228,7 +230,7 @@ func testLibraries() []string {
 func testRooms() []string {
 	return []string{
 		"internal/lrm/lrmtest", "internal/scripttest", "internal/powercut",
-		"internal/suspend/suspendtest",
+		"internal/suspend/suspendtest", "internal/freeport",
 	}
 }
 

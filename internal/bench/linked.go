@@ -22,6 +22,8 @@ const (
 	linkedHomes = 3    // agents of each domain that submits
 	overMiB     = 4096 // of memory that nobody has
 	homeMiB     = 1024 // that an agent gives
+	nextMiB     = 2048 // ... of the neighbouring domain
+	fullMiB     = 1536 // that only those give
 )
 
 // household is a domain of agents in processes, and what its user sees.
@@ -49,14 +51,14 @@ func (b *bench) measureLinked(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, place.Remove()) }()
 	var homes []*household
 	for _, name := range []string{"linked", "alone"} {
-		h, wrong := b.newHousehold(ctx, place, name, linkedHomes)
+		h, wrong := b.newHousehold(ctx, place, name, linkedHomes, homeMiB)
 		defer func() { err = errors.Join(err, h.Stop(ctx)) }()
 		if wrong != nil {
 			return h.Explain(wrong)
 		}
 		homes = append(homes, h)
 	}
-	next, err := b.newHousehold(ctx, place, "next", nextDoor+1)
+	next, err := b.newHousehold(ctx, place, "next", nextDoor+1, nextMiB)
 	defer func() { err = errors.Join(err, next.Stop(ctx)) }()
 	if err != nil {
 		return next.Explain(err)
@@ -73,12 +75,12 @@ func (b *bench) measureLinked(ctx context.Context) (err error) {
 // newHousehold starts a domain with a key of its own and uploads its job to the first agent, which
 // runs nothing itself.
 func (b *bench) newHousehold(
-	ctx context.Context, place *localmesh.Place, domain string, agents int,
+	ctx context.Context, place *localmesh.Place, domain string, agents int, memory int64,
 ) (*household, error) {
 	gifts := []localmesh.Gift{{Name: domain + "0", Cores: 1, GFLOPS: 1, Memory: 16}}
 	for i := 1; i < agents; i++ {
 		gifts = append(gifts, localmesh.Gift{
-			Name: domain + strconv.Itoa(i), Cores: 2, GFLOPS: 8, Memory: homeMiB,
+			Name: domain + strconv.Itoa(i), Cores: 2, GFLOPS: 8, Memory: memory,
 		})
 	}
 	h := &household{board: newBoard(), Mesh: localmesh.New(
@@ -185,12 +187,72 @@ func (b *bench) compareHomes(ctx context.Context, linked, alone *household) erro
 	return nil
 }
 
-// searchNextDoor tells what a search costs the gateway next door, whose members all answer: its
-// processor time, that in which it only waits left out.
+// searchNextDoor tells what a search costs the gateway next door: for what no member can ever take,
+// and, once all members are full, for something else each time and for the same again and again.
 func (b *bench) searchNextDoor(ctx context.Context, home, next *household) error {
+	never := home.job
+	never.Spec.Need.MemoryBytes = overMiB << 20
+	err := b.search(ctx, home, next, "nobody can ever", func(i int) grid.Job {
+		return less(never, i)
+	})
+	if err != nil {
+		return err
+	}
+	if err = next.fill(ctx); err != nil {
+		return err
+	}
+	full := home.job
+	full.Spec.Need.MemoryBytes = fullMiB << 20
+	err = b.search(ctx, home, next, "all are full", func(i int) grid.Job {
+		return less(full, i)
+	})
+	if err != nil {
+		return err
+	}
+	again := func(int) grid.Job { return full }
+	return b.search(ctx, home, next, "all are full, the same again", again)
+}
+
+// less is a job that needs less than the same with a smaller number, and so may have a place where
+// that has none.
+func less(job grid.Job, number int) grid.Job {
+	job.Spec.Runtime -= time.Duration(number) * time.Millisecond
+	return job
+}
+
+// fill gives each member of a domain a task that takes all its cores and outlasts the searches.
+func (h *household) fill(ctx context.Context) error {
+	api := h.Submitter().API
+	module := localmesh.Program{Sleep: time.Hour}.Module()
+	ref, err := api.PutData(ctx, false, bytes.NewReader(module))
+	if err != nil {
+		return err
+	}
+	long := h.job
+	long.Count, long.Spec.Need.MilliCPUs, long.Spec.Runtime = nextDoor, 2000, time.Hour
+	long.Spec.Module = grid.Input{Path: "/module.wasm", CID: ref.CID, Bytes: ref.Bytes}
+	id, err := api.Submit(ctx, long)
+	if err != nil {
+		return err
+	}
+	return localmesh.Await(ctx, time.Minute, "the members to be full",
+		func(ctx context.Context) (bool, error) {
+			tasks, err := api.AllTasks(ctx, id)
+			waits := func(t view.TaskView) bool { return t.Phase != view.PhaseRunning }
+			return err == nil && !slices.ContainsFunc(tasks, waits), nil
+		})
+}
+
+// search tells what searches for offers cost the gateway next door: its processor time, that in
+// which it only waits left out. Nobody at home can take the job, and nobody next door does.
+func (b *bench) search(
+	ctx context.Context, home, next *household, name string, job func(int) grid.Job,
+) error {
 	const goal = 2 // ms
-	job := home.job
-	job.Spec.Need.MemoryBytes = overMiB << 20
+	// The link may be new: what it makes late is not measured.
+	if err := home.seekAbroad(ctx, job(-1)); err != nil {
+		return err
+	}
 	searches := b.rounds(200)
 	pid := strconv.Itoa(next.Submitter().Process.Pid)
 	used := func(do func() error) (seconds float64, took time.Duration, err error) {
@@ -202,13 +264,9 @@ func (b *bench) searchNextDoor(ctx context.Context, home, next *household) error
 		return after.own - before.own, took, errors.Join(err, wrong)
 	}
 	busy, took, err := used(func() error {
-		for range searches {
-			n, _, err := home.serve(ctx, job)
-			if err != nil {
+		for i := range searches {
+			if err := home.seekAbroad(ctx, job(i)); err != nil {
 				return err
-			}
-			if n.good {
-				return errors.New("somebody has what nobody should have")
 			}
 		}
 		return nil
@@ -222,9 +280,24 @@ func (b *bench) searchNextDoor(ctx context.Context, home, next *household) error
 	}
 	each := (busy - idle*took.Seconds()/span.Seconds()) / float64(searches)
 	b.add(figure{
-		Figure: fmt.Sprintf("CPU of a search at a gateway with %d members", nextDoor),
+		Figure: fmt.Sprintf("CPU of a search at a gateway with %d members, %s", nextDoor, name),
 		Value:  each * 1000, Unit: "ms", summary: summary{N: searches},
 	}).atMost(goal)
-	b.say("a search took %s", (took / time.Duration(searches)).Round(100*time.Microsecond))
+	mean := took / time.Duration(searches)
+	b.say("a search took %s, %s", mean.Round(100*time.Microsecond), name)
 	return nil
+}
+
+// seekAbroad asks for offers that nobody makes, until the neighbour was asked, too: it is not while
+// the link is new, or after a busy machine has made it late.
+func (h *household) seekAbroad(ctx context.Context, job grid.Job) error {
+	isOffer := func(r view.OfferRow) bool { return r.Rank > 0 }
+	return localmesh.Await(ctx, time.Minute, "the domain next door to be asked",
+		func(ctx context.Context) (bool, error) {
+			found, err := h.Submitter().API.Plan(ctx, job)
+			if err == nil && slices.ContainsFunc(found.Rows, isOffer) {
+				err = errors.New("somebody has what nobody should have")
+			}
+			return len(found.Domains) > 0, err
+		})
 }

@@ -119,6 +119,7 @@ type Owner struct {
 	Patience     time.Duration // an attempt suspended for longer moves elsewhere
 	MoveAfter    time.Duration // the same with a checkpoint, where another site offers
 	Hours        yield.Hours   // when the machine is shared; always if there are none
+	Battery      bool          // the machine is shared also while it runs on battery
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /

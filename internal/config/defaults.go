@@ -72,6 +72,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Data.QuotaBytes = 1 << 30
 		// The tests are what the machine is busy with.
 		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow
+		c.Owner.Battery = true
 		c.API.Listen = ""
 	}
 	return c

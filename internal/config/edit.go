@@ -59,7 +59,7 @@ func Remove(text []byte, names []string) ([]byte, error) {
 // edit changes a text and makes sure that afterwards it says what is wanted, no more
 // and no less. change is given what the text says and notes what it changes.
 func edit(text []byte, change func(want map[string]string) ([]byte, error)) ([]byte, error) {
-	want, err := says(text)
+	want, err := Says(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoFile, err)
 	}
@@ -67,14 +67,15 @@ func edit(text []byte, change func(want map[string]string) ([]byte, error)) ([]b
 	if err != nil {
 		return nil, err
 	}
-	if have, err := says(after); err != nil || !maps.Equal(want, have) {
+	if have, err := Says(after); err != nil || !maps.Equal(want, have) {
 		return nil, errNoFile
 	}
 	return after, nil
 }
 
-// says returns the value that a text gives each setting.
-func says(text []byte) (map[string]string, error) {
+// Says returns the value that the text of a configuration file gives each setting, as it stands
+// there.
+func Says(text []byte) (map[string]string, error) {
 	values, err := fromYAML("configuration", text)
 	said := make(map[string]string)
 	for _, v := range values {

@@ -138,7 +138,7 @@ func TestEditedFilesSayWhatIsMeant(t *testing.T) {
 		text := []byte(rapid.SampledFrom(texts).Draw(t, "text"))
 		before := remarks(text)
 		for range rapid.IntRange(1, 8).Draw(t, "changes") {
-			want, err := says(text)
+			want, err := Says(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestEditedFilesSayWhatIsMeant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if have, err := says(text); err != nil || !maps.Equal(want, have) {
+			if have, err := Says(text); err != nil || !maps.Equal(want, have) {
 				t.Fatalf("%v: the file says %v, want %v:\n%s", err, have, want, text)
 			}
 		}
@@ -178,19 +178,19 @@ func FuzzEdit(f *testing.F) {
 	f.Add("a: &x [1]\nb: *x\n", "name", "#")
 	f.Add("peers:\n- a\n- b\n", "peers", "\"")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
-		want, err := says([]byte(text))
+		want, err := Says([]byte(text))
 		if err != nil {
 			return
 		}
 		if after, err := Edit([]byte(text), []Value{{name, value}}); err == nil {
 			want[name] = value
-			if have, err := says(after); err != nil || !maps.Equal(want, have) {
+			if have, err := Says(after); err != nil || !maps.Equal(want, have) {
 				t.Errorf("set %q in %q: %v", name, text, err)
 			}
 		}
 		if after, err := Remove([]byte(text), []string{name}); err == nil {
 			delete(want, name)
-			if have, err := says(after); err != nil || !maps.Equal(want, have) {
+			if have, err := Says(after); err != nil || !maps.Equal(want, have) {
 				t.Errorf("take %q out of %q: %v", name, text, err)
 			}
 		}

@@ -100,7 +100,7 @@ func TestWhatIsSaidOfAFile(t *testing.T) {
 		"\nhello\n": `f:2: want settings as name: value, have "hello"`,
 		"- a\n":     `f:1: want settings as name: value, have ""`,
 	} {
-		values, err := says([]byte(text))
+		values, err := Says([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "configuration:") ||
 			strings.ReplaceAll(err.Error(), "configuration:", "f:") != want {
 			t.Errorf("%q says %v, %v, want %q", text, values, err, want)
@@ -119,7 +119,7 @@ func TestWhatIsSaidOfAFile(t *testing.T) {
 		"a: {b: {c: 1}}\n":                       {"a.b.c": "1"},
 		"advanced: {a.b: 1, advanced: {c: 2}}\n": {"a.b": "1", "advanced.c": "2"},
 	} {
-		got, err := says([]byte(text))
+		got, err := Says([]byte(text))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}

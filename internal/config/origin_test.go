@@ -105,7 +105,8 @@ func TestOldFile(t *testing.T) {
 			strings.HasPrefix(name, "controller.") || strings.HasPrefix(name, "tes.") ||
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
-				"owner.move-after", "owner.free-disk", "lease.reserved",
+				"owner.move-after", "owner.free-disk", "owner.battery",
+				"lease.reserved",
 			}, name) {
 			continue // younger than the file
 		}

@@ -151,6 +151,8 @@ func ownerSettings() []setting[Agent] {
 			func(a *Agent) *bool { return &a.Owner.Yield }, asBool()).documented().live(),
 		key("owner.hours", `share the machine only then, such as "mon-fri 18:00-08:00"; empty = always`,
 			func(a *Agent) *yield.Hours { return &a.Owner.Hours }, asHours()).documented().live(),
+		key("owner.battery", "share the machine also while it runs on battery",
+			func(a *Agent) *bool { return &a.Owner.Battery }, asBool()).documented().live(),
 		key("owner.reserve", "cores that stay free beside what you use",
 			func(a *Agent) *int64 { return &a.Owner.ReserveMilli }, asMilli()).live(),
 		key("owner.free-disk",

@@ -59,16 +59,21 @@ type Limits struct {
 // Config says where data is kept and what it may cost. Dir and Allow are
 // required; the zero value of the others is the default.
 type Config struct {
-	Dir            string             // directory of the store; made if missing
-	QuotaBytes     int64              // bytes of blocks at most, at least 4 MiB; 0 = no quota
-	UploadBps      int64              // cap on sending, bit/s; 0 = none
-	DownloadBps    int64              // cap on receiving, bit/s; 0 = none
-	Allow          func(peer.ID) bool // who is served: the members; called from any goroutine
-	Trades         func(peer.ID) bool // blocks go to these, too, and nothing else; nil = nobody
-	Limits         Limits             // of one file or directory
-	ConnectTimeout time.Duration      // to reach one holder; 0 = 10 s
-	StallTimeout   time.Duration      // without a block before holders are given up; 0 = 60 s
-	Fetches        int                // fetches at the same time, the others wait; 0 = 16
+	Dir         string             // directory of the store; made if missing
+	QuotaBytes  int64              // bytes of blocks at most, at least 4 MiB; 0 = no quota
+	UploadBps   int64              // cap on sending, bit/s; 0 = none
+	DownloadBps int64              // cap on receiving, bit/s; 0 = none
+	Allow       func(peer.ID) bool // who is served: the members; called from any goroutine
+	Trades      func(peer.ID) bool // blocks go to these, too, and nothing else; nil = nobody
+
+	// Serves reports whether a peer, one that Allow or Trades names, may have a root and all below
+	// it; nil = all of them may have everything. It is called from any goroutine.
+	Serves func(grid.SiteID, grid.CID) bool
+
+	Limits         Limits        // of one file or directory
+	ConnectTimeout time.Duration // to reach one holder; 0 = 10 s
+	StallTimeout   time.Duration // without a block before holders are given up; 0 = 60 s
+	Fetches        int           // fetches at the same time, the others wait; 0 = 16
 
 	// OnChange hears, from one goroutine of the store and with no data of the
 	// store's, which roots became held and which are no longer. Changes that

@@ -37,6 +37,7 @@
 //	fetcher.go   one fetch: rounds of wants, arrivals, holders that fail
 //	holders.go   whom to ask, and connections to them
 //	exchange.go  bitswap between members
+//	gate.go      which blocks a peer gets
 //	share.go     FetchFor, Charge: a submitter's share of the quota
 //	meter.go     transfers measured
 //	links.go     the rate of each link, remembered on disk

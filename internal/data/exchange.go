@@ -40,6 +40,7 @@ type swap struct {
 	bs    exchange.SessionExchange
 	s     *Store
 	peers *network.ConnectEventManager // what bitswap believes of its connections
+	gate  *gate
 
 	upLimit   *rate.Limiter
 	downLimit *rate.Limiter
@@ -50,7 +51,7 @@ type swap struct {
 
 func newSwap(s *Store) *swap {
 	x := &swap{
-		s: s, peers: network.NewConnectEventManager(),
+		s: s, peers: network.NewConnectEventManager(), gate: newGate(s),
 		upLimit: newLimiter(s.cfg.UploadBps), downLimit: newLimiter(s.cfg.DownloadBps),
 		fetchers: make(map[*fetcher]struct{}),
 	}
@@ -96,10 +97,18 @@ func (x *swap) close() error {
 	return x.bs.Close()
 }
 
-// allow is the gate: blocks are for members, and for those that trade them.
-func (x *swap) allow(p peer.ID, _ cid.Cid) bool {
-	if x.s.cfg.Allow(p) || x.s.cfg.Trades != nil && x.s.cfg.Trades(p) {
+// allow is the gate: blocks are for members, and for those that trade them, and of these for such
+// as may have the data that the block is of.
+func (x *swap) allow(p peer.ID, c cid.Cid) bool {
+	known := x.s.cfg.Allow(p) || x.s.cfg.Trades != nil && x.s.cfg.Trades(p)
+	if known && x.s.cfg.Serves == nil {
 		return true
+	}
+	if known {
+		allowed, here := x.gate.lets(p, c)
+		if allowed || !here {
+			return allowed
+		}
 	}
 	x.s.metrics.denied.Inc()
 	return false

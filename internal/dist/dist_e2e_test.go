@@ -34,6 +34,7 @@ func TestPackage(t *testing.T) {
 	t.Run("completions", func(t *testing.T) { checkCompletions(t, root) })
 	t.Run("units", func(t *testing.T) { checkUnits(t, root) })
 	t.Run("site", func(t *testing.T) { checkSite(t, root) })
+	t.Run("walk", func(t *testing.T) { checkWalk(t, root) })
 
 	root.dpkg(t, "--remove", "mrs")
 	if left := added(before, root.files(t)); len(left) != 0 {
@@ -206,7 +207,8 @@ func (r root) program(t *testing.T, home, name string, args ...string) *exec.Cmd
 	cmd.Dir = home
 	cmd.Env = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + home,
-		"MRS_OWNER_YIELD=false", "MRS_API_LISTEN=", "MRS_LISTEN=/ip4/127.0.0.1/tcp/0",
+		"MRS_OWNER_YIELD=false", "MRS_OWNER_BATTERY=true", "MRS_API_LISTEN=",
+		"MRS_LISTEN=/ip4/127.0.0.1/tcp/0",
 	}
 	return cmd
 }
@@ -300,11 +302,7 @@ func checkUnits(t *testing.T, r root) {
 // checkSite makes a site with the installed programs, lets it run a job and stops it. The agent is
 // told where the service manager listens.
 func checkSite(t *testing.T, r root) {
-	home, err := os.MkdirTemp("", "mrs") //nolint:usetesting // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	home := shortHome(t)
 	must := func(name string, args ...string) string {
 		t.Helper()
 		out, wrong := r.program(t, home, name, args...).CombinedOutput()
@@ -320,7 +318,7 @@ func checkSite(t *testing.T, r root) {
 	run.Stderr = &log
 	run.Env = append(run.Env, "NOTIFY_SOCKET="+filepath.Join(home, "notify"),
 		"WATCHDOG_USEC=300000")
-	if err = run.Start(); err != nil {
+	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -329,7 +327,7 @@ func checkSite(t *testing.T, r root) {
 	heard(t, "WATCHDOG=1")
 	module := filepath.Join(home, "hello.wasm")
 	hello := localmesh.Program{Stdout: "hello from a package\n"}.Module()
-	if err = os.WriteFile(module, hello, 0o600); err != nil {
+	if err := os.WriteFile(module, hello, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out := must("submit", "run", "--name", "greeting", "--wasm", module, "--runtime", "5s")
@@ -345,7 +343,7 @@ func checkSite(t *testing.T, r root) {
 	heard(t, "READY=1")
 	must("siteagent", "stop")
 	heard(t, "STOPPING=1")
-	if err = <-ended; err != nil {
+	if err := <-ended; err != nil {
 		t.Errorf("the agent ended with %v: %s", err, log.String())
 	}
 	version := must("siteagent", "--version")

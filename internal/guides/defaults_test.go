@@ -39,10 +39,13 @@ func TestDefaultsAreWhatTheProtocolSays(t *testing.T) {
 		config      any
 		without     []string // what is no number of the protocol
 	}{
-		{"submitter", ofSubmitter, broker.Default(self), []string{"Owner", "Here", "Capability"}},
+		{
+			"submitter", ofSubmitter, broker.Default(self),
+			[]string{"Owner", "Here", "Domain", "Capability"},
+		},
 		{
 			"site", ofSite, site.Default(self, grid.Capability{}),
-			[]string{"Self", "Capability", "Prior"},
+			[]string{"Self", "Domain", "Capability", "Prior"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

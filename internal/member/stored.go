@@ -2,8 +2,12 @@ package member
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -179,4 +183,14 @@ func cut(text string, limit int) string {
 		text = text[:len(text)-1]
 	}
 	return text
+}
+
+// Forget removes the roster of a domain that the site has left. What its owner decided about other
+// sites stays.
+func Forget(dir string) error {
+	err := os.Remove(filepath.Join(dir, rosterFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the roster: %w", err)
+	}
+	return nil
 }

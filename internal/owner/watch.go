@@ -18,10 +18,11 @@ const every = 300 * time.Millisecond
 // Config says how the machine is watched.
 type Config struct {
 	Root  string      // where /proc and /sys are; "" = /
-	Yield bool        // yield to the owner; else only Hours count
+	Yield bool        // yield to the owner; else only Hours and Mains count
 	Watch bool        // look at the machine without Yield, too, for Report alone
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
+	Mains bool        // the owner shares it only while it does not run on battery
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
@@ -90,9 +91,9 @@ func (w *Watcher) open() {
 }
 
 // Change changes when the site yields, from the next look on.
-func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours) {
+func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours, mains bool) {
 	w.mu.Lock()
-	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = makeWay, rules, hours
+	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours, w.cfg.Mains = makeWay, rules, hours, mains
 	w.mu.Unlock()
 	w.open()
 	select {
@@ -120,7 +121,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	var before look
 	var ends time.Time
 	cfg, p := w.now()
-	judge := yield.New(cfg.Rules)
+	judge, source := yield.New(cfg.Rules), newPower(cfg.Root)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
@@ -130,6 +131,9 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	for {
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
+		if cfg.Mains && state.Reason != grid.ReasonOwnerHours && source.onBattery(cfg.Now()) {
+			state.Reason, state.Why = grid.ReasonOwnerBusy, yield.WhyBattery
+		}
 		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
@@ -140,7 +144,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		ends = state.Ends
 		looked()
 		due := tick.C
-		if p == nil && cfg.Hours.Always() {
+		if p == nil && cfg.Hours.Always() && !cfg.Mains {
 			due = nil // there is nothing to watch until Change
 		}
 		select {

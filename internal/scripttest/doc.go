@@ -35,10 +35,13 @@
 //	othertime NAME                put hours of the week that are not now into a variable
 //	terminal FILE PROGRAM ARGS    run it on a terminal of 80 columns and 24 lines and do what
 //	                              FILE says: "see PATTERN" waits for what is drawn since the
-//	                              last keys, "press KEYS" types them, "press enter" and "press
-//	                              tab" those keys, and "agent ARGS" is as above. Then the
-//	                              program has to end with code 0 and to leave the terminal as
-//	                              it was; with NO_COLOR it may draw none
+//	                              last keys, "press KEYS" types them, "press enter", "press
+//	                              tab" and "press ^C" those keys, and "agent ARGS" is as above.
+//	                              Then the program has to end with code 0 and to leave the
+//	                              terminal as it was; with NO_COLOR it may draw none. With
+//	                              -columns N the terminal is so wide, with -code N the program
+//	                              has to end with that, and with -lines it prints lines and
+//	                              draws no screen
 //
 // After mesh, submit talks to its first agent; of each agent, $ANNA is its id, $ANNA_ADDR
 // what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both

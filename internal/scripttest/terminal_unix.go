@@ -3,7 +3,9 @@
 package scripttest
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"reflect"
@@ -21,6 +23,7 @@ import (
 const (
 	screenLimit  = 30 * time.Second // for what is to be seen
 	screenRedraw = time.Second      // before the window is asked to draw everything anew
+	usualColumns = 80
 )
 
 // escapes are the sequences that move the cursor, set colours and the like.
@@ -32,12 +35,18 @@ var colors = regexp.MustCompile(`\x1b\[([0-9]+;)*[349][0-9](;[0-9]+)*m`)
 
 // terminal runs a program on a terminal of 80 columns and 24 lines and works with it as a file
 // says: lines "see PATTERN", "press KEYS" and "agent ARGS". Then the program has to end by itself,
-// with code 0, and to leave the terminal as it was.
+// with code 0 or the one that is wanted, and to leave the terminal as it was.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: terminal FILE PROGRAM ARGS")
+	flags := flag.NewFlagSet("terminal", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	columns := flags.Uint("columns", usualColumns, "")
+	lines, code := flags.Bool("lines", false, ""), flags.Int("code", 0, "")
+	err := flags.Parse(args)
+	args = flags.Args()
+	if neg || err != nil || len(args) < 2 || *columns == 0 || *columns > 1000 {
+		ts.Fatalf("usage: terminal [-columns N] [-lines] [-code N] FILE PROGRAM ARGS")
 	}
-	w, err := openWindow(ts, args[1], args[2:])
+	w, err := openWindow(ts, uint16(*columns), args[1], args[2:])
 	ts.Check(err)
 	defer w.close()
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
@@ -47,19 +56,23 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 		case "see":
 			ts.Check(w.see(regexp.MustCompile(what)))
 		case "press":
-			ts.Check(w.press(what))
+			ts.Check(w.press(ts, what))
 		case "agent":
 			agent(ts, false, strings.Fields(what))
 		default:
 			ts.Fatalf("%s: %q: want see, press or agent", args[0], order)
 		}
 	}
-	ts.Check(w.restored())
+	ts.Check(w.restored(*code))
+	if !*lines {
+		ts.Check(w.cleared())
+	}
 }
 
 // window is a program on a terminal of its own.
 type window struct {
 	keys, inside *os.File // the two ends of the terminal
+	columns      uint16
 	before       *term.State
 	cmd          *exec.Cmd
 	plain        bool       // NO_COLOR is set
@@ -72,14 +85,16 @@ type window struct {
 	from int    // where what was drawn since the last key begins
 }
 
-func openWindow(ts *testscript.TestScript, program string, args []string) (*window, error) {
+func openWindow(
+	ts *testscript.TestScript, columns uint16, program string, args []string,
+) (*window, error) {
 	keys, inside, err := pty.Open()
 	if err != nil {
 		return nil, err
 	}
 	w := &window{
-		keys: keys, inside: inside, ended: make(chan error, 1), drawn: make(chan struct{}),
-		news: make(chan struct{}, 1),
+		keys: keys, inside: inside, columns: columns, ended: make(chan error, 1),
+		drawn: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 	w.plain = ts.Getenv("NO_COLOR") != ""
 	if err = w.resize(24); err != nil {
@@ -124,7 +139,7 @@ func (w *window) read() {
 }
 
 func (w *window) resize(rows uint16) error {
-	return pty.Setsize(w.keys, &pty.Winsize{Rows: rows, Cols: 80})
+	return pty.Setsize(w.keys, &pty.Winsize{Rows: rows, Cols: w.columns})
 }
 
 // shown are the texts drawn since the last key, without the sequences that move the cursor.
@@ -155,7 +170,7 @@ func (w *window) see(pattern *regexp.Regexp) error {
 	return w.resize(24)
 }
 
-func (w *window) press(keys string) error {
+func (w *window) press(ts *testscript.TestScript, keys string) error {
 	w.mu.Lock()
 	w.from = len(w.text)
 	w.mu.Unlock()
@@ -164,17 +179,22 @@ func (w *window) press(keys string) error {
 		keys = "\r"
 	case "tab":
 		keys = "\t"
+	case "^C":
+		keys = "\x03"
+	default:
+		keys = os.Expand(keys, ts.Getenv)
 	}
 	_, err := w.keys.WriteString(keys)
 	return err
 }
 
-// restored waits for the end, and wants the terminal as it was.
-func (w *window) restored() error {
+// restored waits for the end, and wants the exit code, and the terminal as it was.
+func (w *window) restored(code int) error {
 	select {
 	case err := <-w.ended:
-		if w.ended <- err; err != nil {
-			return fmt.Errorf("the program ended with %w:\n%s", err, w.shown())
+		w.ended <- err
+		if have := w.cmd.ProcessState.ExitCode(); have != code {
+			return fmt.Errorf("the program ended with code %d, want %d:\n%s", have, code, w.shown())
 		}
 	case <-time.After(screenLimit):
 		return fmt.Errorf("the program did not end within %s:\n%s", screenLimit, w.shown())
@@ -187,6 +207,11 @@ func (w *window) restored() error {
 		return fmt.Errorf("the terminal was in the state %v and is in %v", *w.before, *after)
 	}
 	w.close()
+	return nil
+}
+
+// cleared wants the screen given back by a program that drew on all of it.
+func (w *window) cleared() error {
 	for _, order := range []string{"\x1b[?1049l", "\x1b[?25h"} { // its first buffer, and the cursor
 		if !strings.Contains(string(w.text), order) {
 			return fmt.Errorf("the program did not write %q at its end", order)

@@ -1,16 +1,17 @@
 package scripttest
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mrsmesh/mrsmesh/internal/freeport"
 )
 
 // stageKey finds a script's stage among its values.
@@ -98,10 +99,9 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport NAME")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	port, err := freeport.Pick()
 	ts.Check(err)
-	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-	ts.Check(l.Close())
+	ts.Setenv(args[0], strconv.Itoa(port))
 }
 
 // otherTime sets a variable to hours of the week that are not now, nor in an hour.

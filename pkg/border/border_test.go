@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -301,7 +303,7 @@ func TestAStrangerHasNothingHere(t *testing.T) {
 	}
 }
 
-// Nothing of a domain's inside crosses: neither amounts nor who holds data.
+// Nothing of a domain's inside crosses: neither amounts nor which data it is and who holds it.
 func TestNothingOfTheInsideCrosses(t *testing.T) {
 	r := newRig(t, nil)
 	r.tell(protocol.Announce{
@@ -309,12 +311,16 @@ func TestNothingOfTheInsideCrosses(t *testing.T) {
 		Req: grid.Requirement{
 			Kind: grid.KindCommand, Need: grid.Resources{MilliCPUs: 1}, Runtime: time.Minute,
 			Project: "secret", Sources: []grid.DataSource{
-				{CID: "c", Bytes: 5, Holders: []grid.SiteID{user}, UploadBps: 7},
+				{
+					Digest: grid.CID("c").Digest("home"), Bytes: 5,
+					Holders: []grid.SiteID{user}, UploadBps: 7,
+				},
 			},
 		},
 	})
 	q := wantSaid[protocol.BorderQuery](t, r)
-	if s := q.Req.Sources[0]; s.Holders != nil || s.UploadBps != 0 || q.Req.Project != "" {
+	bare := []grid.DataSource{{Bytes: 5}}
+	if diff := cmp.Diff(bare, q.Req.Sources); diff != "" || q.Req.Project != "" {
 		t.Errorf("asked for %+v", q.Req)
 	}
 	r.cross(protocol.BorderAnswer{Job: jobID, Seq: 1, Refusal: grid.Refusal{

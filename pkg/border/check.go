@@ -21,6 +21,7 @@ func (m *Machine) Check() error {
 		{"members", len(m.near.cores), maxMembers + 1},
 		{"jobs of neighbours", len(m.foreign), m.cfg.MaxQueries + m.cfg.MaxOrders},
 		{"disowned", len(m.disowned), m.cfg.MaxQueries},
+		{"refusals", len(m.refused), m.cfg.MaxQueries},
 		{"commands", len(m.commands), m.cfg.MaxQueries + m.cfg.MaxOrders},
 	} {
 		if b.have > b.may && b.have > m.restored {

@@ -24,6 +24,10 @@ type Config struct {
 	Renew  time.Duration
 	TTL    time.Duration // how long the broker awaits offers for an order
 	Forget time.Duration // silence on an order after which it is dropped
+	// Recall is for how long a refusal by the members answers other queries for as much; 0: it
+	// does not. It must not be longer than the shortest pause between two announcements of a job
+	// that waits: then the second one is answered by what was asked after the first.
+	Recall time.Duration `json:",omitempty"`
 	// Credit bounds what a neighbour may owe, in core-seconds given and not given back, before it
 	// is served after those that owe less.
 	Credit float64
@@ -48,7 +52,7 @@ func Default(here, domain grid.SiteID, name grid.DomainID) Config {
 	return Config{
 		Here: here, Domain: domain, Name: name, MaxHops: 1, Again: 2 * time.Second,
 		Renew: 2 * time.Second, TTL: 2 * time.Second, Forget: 24 * time.Hour, Credit: 3600,
-		Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
+		Recall: 500 * time.Millisecond, Patience: 2 * time.Minute, MaxQueries: 64, MaxOrders: 1024,
 	}
 }
 
@@ -57,9 +61,9 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxHops < 1 || c.MaxHops > protocol.MaxHops:
 		return invalidf("hops: want 1 to %d, have %d", protocol.MaxHops, c.MaxHops)
-	case c.Again <= 0 || c.Renew <= 0 || c.Patience < 0 || c.Forget <= 0:
-		return invalidf("again, renew, forget, patience: want above 0, the last at least, "+
-			"have %s, %s, %s, %s", c.Again, c.Renew, c.Forget, c.Patience)
+	case c.Again <= 0 || c.Renew <= 0 || c.Forget <= 0 || min(c.Patience, c.Recall) < 0:
+		return invalidf("again, renew, forget: want above 0; patience, recall: want at least 0; "+
+			"have %s, %s, %s, %s, %s", c.Again, c.Renew, c.Forget, c.Patience, c.Recall)
 	case c.TTL < grid.MinTTL || c.TTL > grid.MaxTTL:
 		return invalidf("ttl: want %s to %s, have %s", grid.MinTTL, grid.MaxTTL, c.TTL)
 	case !(c.Credit >= 0 && c.Credit <= maxCredit):

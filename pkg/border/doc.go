@@ -27,6 +27,7 @@
 //	outer_order.go  ... tasks ordered of it, until it has taken them
 //	outer_end.go    ... leases lent on, ends, receipts
 //	inner_query.go  giving: what a neighbour asks, and whether the link's terms allow it
+//	inner_recall.go ... and what its members have just refused
 //	inner_order.go  ... its orders, as jobs of this site's broker
 //	inner_lease.go  ... the ceilings of their leases, ends, receipts
 //	facts.go        what survives a restart

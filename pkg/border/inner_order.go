@@ -227,6 +227,7 @@ func (m *Machine) endGuest(g *guest, exit grid.Exit) {
 		exit = grid.Exit{Cause: grid.CauseSandbox, Text: "its end could not be told"}
 	}
 	g.exit = &exit
+	m.forgetRefused()
 	g.used = g.spec.Need.MilliCPUs * exit.Wall.Milliseconds() / 1000
 	if g.ended.IsZero() {
 		g.ended = m.now

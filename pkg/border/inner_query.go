@@ -21,6 +21,7 @@ type inner struct {
 	// disowned holds jobs of neighbours that are not wanted any more, the last ones: what is still
 	// asked for them is no question of this domain's own.
 	disowned []grid.JobID
+	refused  []recalled // what no member could take a moment ago, ascending by time
 }
 
 func newInner() inner {
@@ -37,9 +38,10 @@ type probe struct {
 	asked   grid.JobID // as which job the neighbour asked
 	seq     uint32
 	count   uint32
-	need    int64
+	req     grid.Requirement
 	command uint64
 	job     grid.JobID // as which job the broker asks; empty: not known yet
+	at      time.Time  // it was asked
 	until   time.Time
 }
 
@@ -68,10 +70,14 @@ func (m *Machine) onQuery(domain grid.SiteID, msg protocol.BorderQuery) {
 	if m.probes[ref] != nil {
 		m.dropProbe(ref) // the neighbour asks anew
 	}
+	if refusal, known := m.recall(msg); known {
+		m.answerRefused(m.near.links[domain], msg.Job, msg.Seq, refusal)
+		return
+	}
 	p := &probe{
 		domain: domain, passage: msg.Passage, asked: msg.Job, seq: msg.Seq,
-		count: msg.Count, need: msg.Req.Need.MilliCPUs, command: m.number(),
-		until: m.now.Add(msg.TTL),
+		count: msg.Count, req: msg.Req, command: m.number(),
+		at: m.now, until: m.now.Add(msg.TTL),
 	}
 	m.probes[ref], m.commands[p.command] = p, ref
 	m.out.Emit(step.Order{Command: p.command, Input: step.Probe{
@@ -189,11 +195,9 @@ func (m *Machine) probeJob(domain grid.SiteID, msg protocol.BorderQuery) grid.Jo
 	}
 	spec.Checkpoint.Whole = req.Saves
 	for i, s := range req.Sources {
-		in := grid.Input{Path: fmt.Sprintf("/query/%d", i), CID: s.CID, Bytes: s.Bytes}
-		if in.CID == "" {
-			in.CID = "query" // data of each task's own, which nobody has
-		}
-		spec.Inputs = append(spec.Inputs, in)
+		spec.Inputs = append(spec.Inputs, grid.Input{
+			Path: fmt.Sprintf("/query/%d", i), CID: "query", Bytes: s.Bytes, // which nobody has
+		})
 	}
 	switch {
 	case req.Kind != grid.KindWasm:
@@ -223,22 +227,28 @@ func (m *Machine) probed(ref string, news step.OrderNews) {
 		return
 	}
 	offer, has := m.offerOf(l, p, news)
-	if l.unserved = m.now; has && offer.TasksNow >= p.count {
-		l.unserved = time.Time{}
-	}
 	answer := protocol.BorderAnswer{Job: p.asked, Seq: p.seq, Offer: &offer}
 	if has && answer.Validate() == nil {
+		if l.unserved = m.now; offer.TasksNow >= p.count {
+			l.unserved = time.Time{}
+		}
 		m.sendBorder(p.domain, answer)
 		return
 	}
 	refusal := grid.Refusal{Reason: grid.ReasonFull}
 	if news.Refusal != nil && news.Refusal.Validate() == nil {
 		refusal = *news.Refusal
+		m.noteRefused(p, refusal)
 	}
-	if refusal.Never {
+	m.answerRefused(l, p.asked, p.seq, refusal)
+}
+
+// answerRefused tells a neighbour that no member takes what it asks for.
+func (m *Machine) answerRefused(l *link, job grid.JobID, seq uint32, refusal grid.Refusal) {
+	if l.unserved = m.now; refusal.Never {
 		l.unserved = time.Time{}
 	}
-	m.refuseQuery(p.domain, p.asked, p.seq, refusal)
+	m.refuseQuery(l.terms.Domain, job, seq, refusal)
 }
 
 // offerOf makes the offer to a neighbour: the nearest site's place, and as many tasks as the link
@@ -251,8 +261,8 @@ func (m *Machine) offerOf(l *link, p *probe, news step.OrderNews) (grid.Offer, b
 		return g.exit == nil && g.news.Phase < grid.PhaseAwarded
 	})
 	free := int64(news.Tasks) - int64(len(unplaced))
-	if p.need > 0 {
-		free = min(free, m.giveLeft(l)/p.need)
+	if p.req.Need.MilliCPUs > 0 {
+		free = min(free, m.giveLeft(l)/p.req.Need.MilliCPUs)
 	}
 	if t := l.terms.Tasks; t > 0 {
 		free = min(free, int64(t)-int64(m.running(p.domain)))

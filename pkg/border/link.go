@@ -173,6 +173,7 @@ func (m *Machine) onPeerSeen(in step.PeerSeen) {
 	_, known := m.near.cores[in.Site]
 	if in.Domain == "" && in.Site.Validate() == nil && in.Capability.Validate() == nil &&
 		(known || len(m.near.cores) < maxMembers) {
+		m.forgetRefused()
 		m.near.set(in.Site, in.Capability.Total.MilliCPUs)
 	}
 }

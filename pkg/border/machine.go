@@ -117,6 +117,7 @@ func (m *Machine) dispatch(in step.Input) {
 		m.near.set(in.Site, 0)
 		m.abandon(in.Site)
 	case step.CapacityChanged:
+		m.forgetRefused()
 		m.near.set(m.cfg.Here, max(in.Capability.Total.MilliCPUs, 0))
 	case step.Controller:
 		m.onController(in)

@@ -87,12 +87,12 @@ func mayCross(req grid.Requirement) bool {
 	return req.Kind != grid.KindReservation && req.Window == grid.Window{} && req.Reservation == ""
 }
 
-// withoutHolders is a requirement that names nobody and no project.
+// withoutHolders is a requirement that names nobody, no project and no data: sizes alone.
 func withoutHolders(req grid.Requirement) grid.Requirement {
 	req.Project = ""
 	req.Sources = slices.Clone(req.Sources)
 	for i := range req.Sources {
-		req.Sources[i] = grid.DataSource{CID: req.Sources[i].CID, Bytes: req.Sources[i].Bytes}
+		req.Sources[i] = grid.DataSource{Bytes: req.Sources[i].Bytes}
 	}
 	return req
 }

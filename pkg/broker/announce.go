@@ -33,7 +33,7 @@ func (h herald) announce(j *job) {
 func (h herald) announceNow(j *job) {
 	others := h.peers.connected()
 	r := h.openRound(j, append(others, h.cfg.Here), true)
-	j.announced = true
+	j.announced, others = true, h.spare(j, r, others)
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
 		h.askInPart(j, r, len(others))
@@ -48,7 +48,7 @@ func (h herald) announceNow(j *job) {
 	for _, p := range near {
 		h.out.Send(p, msg)
 	}
-	if r.sample == 1 && h.peers.allKnown() {
+	if r.sample == 1 && h.peers.allKnown(j) {
 		h.out.Send(h.cfg.Here, msg)
 	} else {
 		h.gossip(j, msg)
@@ -72,14 +72,14 @@ func (h herald) askInPart(j *job, r *round, others int) {
 
 // asksInPart reports whether only a part of so many sites is to answer.
 func (h herald) asksInPart(j *job, others int) bool {
-	return h.cfg.ReplyTarget > 0 && others > h.cfg.ReplyTarget && !j.traits.thorough
+	return h.cfg.ReplyTarget > 0 && others > h.cfg.ReplyTarget && !j.traits.probe
 }
 
 // announceWithin asks only the sites that hold the job's reservation. While none does,
 // the job waits.
 func (h herald) announceWithin(j *job) {
 	sites := h.holders(j.traits.within)
-	if len(sites) == 0 && !j.traits.thorough {
+	if len(sites) == 0 && !j.traits.probe {
 		h.rest(j, true)
 		return
 	}
@@ -212,7 +212,7 @@ func (h herald) clear(j *job, kind protocol.ClearKind) {
 		h.clearAnswered(j, msg)
 		return
 	}
-	if j.gossiped || !h.peers.allKnown() {
+	if j.gossiped || !h.peers.allKnown(j) {
 		h.out.Broadcast(msg)
 		return
 	}
@@ -287,7 +287,7 @@ func (h herald) startTimers(j *job) {
 func (j *job) announcement(cfg *Config, clock time.Time) protocol.Announce {
 	msg := protocol.Announce{
 		Job: j.id, Seq: j.seq, Submitter: cfg.Owner, Addrs: cfg.Addrs, Req: j.req, Count: j.wanted(),
-		TTL: j.spec.TTL, Sample: 1, Clock: clock,
+		TTL: j.spec.TTL, Sample: 1, Clock: clock, Probe: j.traits.probe,
 	}
 	if r := j.round(); r != nil {
 		msg.Sample, msg.Theta, msg.Explain = r.sample, r.theta, r.explain

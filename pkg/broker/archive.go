@@ -161,7 +161,7 @@ func ReadRecord(id grid.JobID, record []byte) (JobState, error) {
 	if !known {
 		return wrong(fmt.Errorf("%w: it is about another one", grid.ErrInvalid))
 	}
-	j.req = j.spec.Requirement("", grid.Capability{}, 0)
+	j.req = j.spec.Requirement("", "", grid.Capability{}, 0)
 	for _, answer := range kept.Answers {
 		j.note(answer)
 	}

@@ -91,7 +91,7 @@ func (h herald) besides(j *job, r *round) []grid.SiteID {
 		h.saysWhose(j)
 	}
 	for _, site := range sites {
-		if !h.peers.silent(site) || j.traits.thorough {
+		if !h.peers.silent(site) || j.traits.probe {
 			r.expect(site)
 		}
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	// whose data is the first source; empty: the owner's. Today they are the same everywhere.
 	Owner grid.SiteID `json:"Self"` // required; the journals' name for it
 	Here  grid.SiteID `json:",omitempty"`
+	// Domain is in which the jobs are announced: data is named there by its digests.
+	Domain grid.DomainID `json:",omitempty"`
 
 	Name       string          // of this site, as others know it; empty: its ID
 	HeldBy     string          `json:",omitempty"` // who owns this machine; empty: not said

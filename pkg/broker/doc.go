@@ -82,6 +82,7 @@
 //	tally.go       how many sites answer
 //	search.go      a round of a search for near sites; search_rounds.go: who searches, and when
 //	neighbours.go  ... and which after them
+//	spared.go      members that are not asked for another domain
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember

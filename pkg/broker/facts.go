@@ -23,7 +23,7 @@ type counterFact struct {
 	Jobs uint64 `json:"jobs"`
 }
 
-// countJob counts a job or a probe, whose ID follows from the number.
+// countJob counts a job, whose ID follows from the number.
 func (r *run) countJob() {
 	r.counter++
 	r.persist(factCounter, "jobs", counterFact{Jobs: r.counter})

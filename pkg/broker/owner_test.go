@@ -24,7 +24,7 @@ func TestOwnerAndHere(t *testing.T) {
 	}
 	for _, source := range announce.Req.Sources {
 		if len(source.Holders) != 1 || source.Holders[0] != here {
-			t.Errorf("%s is held by %v, want %s", source.CID, source.Holders, here)
+			t.Errorf("%s is held by %v, want %s", source.Digest, source.Holders, here)
 		}
 	}
 	if !b.m.asked(id).round().expected[here] {

@@ -129,18 +129,22 @@ func (p *peers) metEnough() bool {
 // allKnown reports whether unicast reaches all sites that gossip would: all that
 // are connected have answered before, none that was there within the last minute
 // is out of sight (others may still reach it), and they are not too many.
-func (p *peers) allKnown() bool {
-	known := 0
+//
+// Those that a job is not asked of need not be reached.
+func (p *peers) allKnown(j *job) bool {
+	known, spared := 0, 0
 	for _, id := range p.sorted() {
 		other := p.all[id]
 		switch {
+		case p.spares(j, id):
+			spared++
 		case other.connected && other.answers:
 			known++
 		case other.connected, !other.refuses && p.now.Sub(other.lastSeen) <= memberMissed:
 			return false
 		}
 	}
-	return known > 0 && known <= p.cfg.UnicastUpTo
+	return known+spared > 0 && known <= p.cfg.UnicastUpTo
 }
 
 // missed reports whether a member is there, or was within the last minute.

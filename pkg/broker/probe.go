@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
-	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -66,10 +65,10 @@ func (p probes) drop(r *run, id grid.JobID) {
 // onForgetTimer drops a probe whose time is over.
 func (p probes) onForgetTimer(id grid.JobID) { delete(p, id) }
 
-// endProbe answers a probe whose round is over.
+// endProbe answers a probe whose round is over. The sites need not be told: none keeps anything of
+// it.
 func (h herald) endProbe(p *probe) {
 	p.open, p.waiting, p.ended = 0, nil, h.now
-	h.clear(p.job, protocol.ClearWithdrawn)
 	if p.seeks == "" {
 		h.out.Emit(step.Reply{Command: p.command, Job: p.id})
 	}

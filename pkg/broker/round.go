@@ -98,10 +98,10 @@ func (h herald) openRound(j *job, expected []grid.SiteID, everybody bool) *round
 	r := &round{
 		expected: make(map[grid.SiteID]bool, len(expected)), complete: everybody, sample: 1, first: j.seq,
 		opened:  h.now,
-		explain: j.traits.thorough || len(expected) <= h.cfg.ExplainUpTo+1,
+		explain: j.traits.probe || len(expected) <= h.cfg.ExplainUpTo+1,
 	}
 	for _, id := range expected {
-		if everybody && h.peers.silent(id) && !j.traits.thorough {
+		if everybody && h.peers.silent(id) && !j.traits.probe {
 			continue // it did not answer the last time; it may, but is not waited for
 		}
 		if r.expect(id); !h.peers.reachable(id) {

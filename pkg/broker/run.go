@@ -15,7 +15,8 @@ type run struct {
 	rng         *rand.Rand // draws have an order: one more, or earlier, moves every later pause
 	incarnation uint64     // the number of this run
 	nonce       uint64     // drawn for this run
-	counter     uint64     // of jobs and probes, ever
+	counter     uint64     // of jobs, ever
+	probed      uint64     // probes of this run
 	unknown     bool       // an earlier run doubted so, and did not come to an end of it
 	doubted     bool       // the facts were found to be older than what was promised
 	bootedAt    time.Time

@@ -35,7 +35,6 @@ func (m moves) seek(j *job) {
 		}
 		return
 	}
-	m.countJob()
 	p := &probe{job: m.scoutOf(j, tasks), seeks: j.id, tasks: tasks}
 	m.probes.makeRoom(m.run)
 	m.probes[p.id] = p
@@ -52,12 +51,12 @@ func (m moves) scoutOf(j *job, tasks []uint32) *job {
 			spec.Items = append(spec.Items, j.item(i))
 		}
 	}
-	scout := makeJob(newJobID(m.run, m.counter), spec, m.now, &m.cfg)
+	scout := makeJob(newProbeID(m.run), spec, m.now, &m.cfg)
 	for k, i := range tasks {
 		scout.tasks[k].counted = j.tasks[i].counted
 	}
 	scout.traits.moveWindow(spec.Spec.Window, m.ahead)
-	scout.traits.thorough, scout.how = true, &nearest{}
+	scout.traits.probe, scout.how = true, &nearest{}
 	m.herald.describe(scout)
 	return scout
 }

@@ -23,11 +23,12 @@ func (m *Machine) onSubmit(in step.Submit) {
 		m.out.Emit(step.Reply{Command: in.Command, Job: id, Err: err})
 		return
 	}
-	j, err := m.accept(in.Job, in.Done, in.Ordered)
+	j, err := m.accept(newJobID(m.run, m.counter+1), in.Job, in.Done, in.Ordered)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
+	m.countJob()
 	m.jobs.all[j.id] = j
 	j.noWait, j.ordered = in.NoWait, in.Ordered
 	m.border.watch(j)
@@ -43,10 +44,10 @@ func (m *Machine) onSubmit(in step.Submit) {
 	}
 }
 
-// accept makes a job of what was submitted, if it can be one; done are the jobs that the
-// history has as done.
+// accept makes a job with a name of what was submitted, if it can be one; done are the jobs that
+// the history has as done.
 func (m *Machine) accept(
-	spec grid.Job, done []grid.JobID, by step.Ordered,
+	id grid.JobID, spec grid.Job, done []grid.JobID, by step.Ordered,
 ) (*job, error) {
 	if err := cmp.Or(spec.Validate(), checkOrdered(by)); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (m *Machine) accept(
 	if m.jobs.open()+m.probes.open() >= m.cfg.MaxJobs {
 		return nil, step.ErrTooManyJob
 	}
-	j := makeJob(newJobID(m.run, m.counter+1), spec, m.now, &m.cfg)
+	j := makeJob(id, spec, m.now, &m.cfg)
 	j.traits.moveWindow(spec.Spec.Window, m.ahead)
 	m.jobs.stand(j, true)
 	m.herald.describe(j)
@@ -77,7 +78,6 @@ func (m *Machine) accept(
 		return nil, err
 	}
 	m.herald.describe(j)
-	m.countJob()
 	return j, nil
 }
 
@@ -145,8 +145,8 @@ func isText(item grid.Item) bool {
 
 // describe derives what the announcements say: the data's first source is this site.
 func (h herald) describe(j *job) {
-	j.req = j.spec.Requirement(h.cfg.Here, h.cfg.Capability, h.peers.potential())
-	if more, has := j.savedSource(h.source()); has {
+	j.req = j.spec.Requirement(h.cfg.Domain, h.cfg.Here, h.cfg.Capability, h.peers.potential())
+	if more, has := j.savedSource(h.cfg.Domain, h.source()); has {
 		j.req.Sources = append(j.req.Sources, more)
 		probe := j.announcement(&h.cfg, h.now)
 		probe.Seq = math.MaxUint32
@@ -167,11 +167,13 @@ func (h herald) source() grid.DataSource {
 
 // savedSource is the checkpoint that the first of the waiting tasks goes on from: it is nearer to
 // the site that has taken it, and is fetched like all other data.
-func (j *job) savedSource(src grid.DataSource) (grid.DataSource, bool) {
+func (j *job) savedSource(
+	domain grid.DomainID, src grid.DataSource,
+) (grid.DataSource, bool) {
 	for _, i := range j.waiting {
 		if t := &j.tasks[i]; len(t.counted) > 0 {
 			last := t.counted[0]
-			src.CID, src.Bytes = last.CID, last.Bytes
+			src.Digest, src.Bytes = last.CID.Digest(domain), last.Bytes
 			if last.site != src.Holders[0] {
 				src.Holders = append(src.Holders, last.site)
 			}
@@ -194,15 +196,25 @@ func newJobID(r *run, counter uint64) grid.JobID {
 	return grid.JobID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
 }
 
+// newProbeID names a probe. Nothing of one outlives this run, whose number is in the name, so that
+// nothing has to be written down before it is used.
+func newProbeID(r *run) grid.JobID {
+	r.probed++
+	return newJobID(r, firstProbe+r.probed)
+}
+
+// The numbers of probes begin with firstProbe. No job is ever given one of them.
+const firstProbe = 1 << 63
+
 // onProbe asks for offers and places nothing. It is answered when the round
 // closes, and kept for `why` until the record expires.
 func (m *Machine) onProbe(in step.Probe) {
-	j, err := m.accept(in.Job, nil, in.Ordered)
+	j, err := m.accept(newProbeID(m.run), in.Job, nil, in.Ordered)
 	if err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
-	j.traits.thorough, j.how, j.ordered = true, &nearest{}, in.Ordered
+	j.traits.probe, j.how, j.ordered = true, &nearest{}, in.Ordered
 	m.probes.makeRoom(m.run)
 	m.probes[j.id] = &probe{job: j, command: in.Command}
 	m.herald.announce(j)

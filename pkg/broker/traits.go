@@ -44,9 +44,9 @@ type traits struct {
 	// estimate is the running time that the user expects.
 	limit    time.Duration
 	estimate time.Duration
-	// thorough: all sites are asked and are to say why they refuse, however many they are.
-	// Only of probes.
-	thorough bool
+	// probe: nothing is placed, so sites keep nothing of it. All are asked and are to say why they
+	// refuse, however many they are.
+	probe bool
 	// home: its tasks stay in this domain. What was promised, and what belongs together, does.
 	home bool
 	// copies says how often each task runs, and what has to agree.

@@ -9,12 +9,16 @@ import (
 
 // onVacancy handles a site's message that it has capacity for jobs it remembers. The site
 // does not know which matter most: jobs that wait here and come before those it names are
-// asked for first. One that has not heard that a job is placed is told.
+// asked for first. One that has not heard that a job is placed is told, and one of an older version
+// that has kept what a probe asked for.
 func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
 	var named []grid.JobID
 	for _, id := range msg.Jobs {
 		switch j, known := m.jobs.all[id]; {
 		case !known:
+			if p, is := m.probes[id]; is && p.open == 0 {
+				m.herald.release(p.job, from, protocol.ClearWithdrawn)
+			}
 		case m.jobs.isAsking(j):
 			named = append(named, id)
 		case j.placed && j.inPart:

@@ -173,6 +173,21 @@ func (m *Machine) Data(id grid.JobID) []grid.CID {
 	return nil
 }
 
+// Awarded lists the sites that have tasks of the job or had them last, and the neighbouring domain
+// that has ordered it: they may have its data.
+func (s *JobState) Awarded() []grid.SiteID {
+	sites := make(map[grid.SiteID]bool)
+	for i := range s.Tasks {
+		sites[s.Tasks[i].Site] = true
+		for _, c := range s.Tasks[i].Copies {
+			sites[c.Site] = true
+		}
+	}
+	sites[s.Ordered.Domain] = true
+	delete(sites, "")
+	return sortedSites(sites)
+}
+
 // Job returns a copy of what is known of a job or a probe.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	j, ok := m.enquiry(id)

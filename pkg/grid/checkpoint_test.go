@@ -136,7 +136,7 @@ func TestWhatIsSavedWhole(t *testing.T) {
 	}
 	for _, saving := range []Saving{{}, {Off: true}, {Every: time.Minute}, whole} {
 		j := validJob(func(j *Job) { j.Spec.Checkpoint = saving })
-		if got := j.Requirement("me", Capability{}, 0).Saves; got != saving.Whole {
+		if got := j.Requirement("home", "me", Capability{}, 0).Saves; got != saving.Whole {
 			t.Errorf("%s: sites that save are asked alone: %v", saving, got)
 		}
 	}

@@ -11,6 +11,7 @@
 // Where to look:
 //
 //	ids.go          sites, jobs, tasks, attempts, tokens, content
+//	digest.go       what stands for content where all members listen
 //	resources.go    amounts of a machine
 //	dimension.go    the axes of the virtual map
 //	requirement.go  what one task asks of a site

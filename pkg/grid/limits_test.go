@@ -31,7 +31,7 @@ func validJob(change func(*Job)) Job {
 }
 
 func validRequirement(change func(*Requirement)) Requirement {
-	r := validJob(func(*Job) {}).Requirement("site", Capability{}, 0)
+	r := validJob(func(*Job) {}).Requirement("home", "site", Capability{}, 0)
 	change(&r)
 	return r
 }
@@ -309,7 +309,7 @@ func limitsOfRequirements() map[string]limit {
 	}
 	axes := func(a ...Axis) func(*Requirement) { return func(r *Requirement) { r.Axes = a } }
 	source := func(change func(*DataSource)) DataSource {
-		s := DataSource{CID: someCID, Holders: []SiteID{"a"}}
+		s := DataSource{Digest: someCID.Digest("home"), Holders: []SiteID{"a"}}
 		change(&s)
 		return s
 	}
@@ -343,7 +343,12 @@ func limitsOfRequirements() map[string]limit {
 			source(func(s *DataSource) { s.Holders = []SiteID{"a", ""} }),
 		},
 		"unnamed data": {
-			source(func(s *DataSource) { s.CID = "" }), source(func(s *DataSource) { s.CID = "-" }),
+			source(func(s *DataSource) { s.Digest = "" }),
+			source(func(s *DataSource) { s.Digest = "a" }),
+		},
+		"data's digest": {
+			source(func(s *DataSource) { s.Digest = DataDigest(strings.Repeat("a", digestChars)) }),
+			source(func(s *DataSource) { s.Digest = DataDigest(strings.Repeat("A", digestChars)) }),
 		},
 		"last axis":  of(axes(Axis{lastDimension, 1}), axes(Axis{lastDimension + 1, 1})),
 		"first axis": of(axes(Axis{Computation, 1}), axes(Axis{Computation - 1, 1})),

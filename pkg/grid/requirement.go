@@ -5,8 +5,8 @@ import "time"
 // DataSource is one thing a task must have before it starts, and what is known
 // of those who hold it.
 type DataSource struct {
-	// CID is empty for data that each task of an array has of its own: it counts as not local.
-	CID          CID
+	// Digest is empty for data that each task of an array has of its own: it counts as not local.
+	Digest       DataDigest
 	Bytes        int64    // size
 	Holders      []SiteID // who has it, the submitter first; at most MaxHolders
 	UploadBps    int64    // the first holder's upload rate, bit/s; 0 = unknown
@@ -63,8 +63,8 @@ func (r Requirement) Validate() error {
 
 // Validate reports the first field that is out of its range.
 func (s DataSource) Validate() error {
-	if s.CID != "" {
-		if err := s.CID.Validate(); err != nil {
+	if s.Digest != "" {
+		if err := s.Digest.Validate(); err != nil {
 			return err
 		}
 	}
@@ -83,10 +83,12 @@ func (s DataSource) Validate() error {
 	)
 }
 
-// Requirement returns what one task of the job asks of a site. Data that all tasks share
-// comes as sources with a CID; data of the tasks' own comes as one source without a CID
-// and of the mean size. The submitter holds all of it.
-func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Requirement {
+// Requirement returns what one task of the job asks of a site of the domain. Data that all tasks
+// share comes as sources with a digest; data of the tasks' own comes as one source without, and of
+// the mean size. The submitter holds all of it.
+func (j Job) Requirement(
+	domain DomainID, submitter SiteID, up Capability, potentialBps int64,
+) Requirement {
 	r := Requirement{
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
@@ -95,7 +97,7 @@ func (j Job) Requirement(submitter SiteID, up Capability, potentialBps int64) Re
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{
-			CID: cid, Bytes: bytes, Holders: []SiteID{submitter},
+			Digest: cid.Digest(domain), Bytes: bytes, Holders: []SiteID{submitter},
 			UploadBps: up.UpBps, PotentialBps: potentialBps,
 		})
 	}

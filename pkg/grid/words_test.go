@@ -21,7 +21,7 @@ func TestDataThatAnAttemptLeft(t *testing.T) {
 	}
 }
 
-// The tasks' own data is one source without a CID, of the mean size, if there is any.
+// The tasks' own data is one source without a digest, of the mean size, if there is any.
 func TestRequirementNamesItsData(t *testing.T) {
 	j := validJob(func(j *Job) {
 		j.Spec.Module.Bytes = 7
@@ -30,27 +30,29 @@ func TestRequirementNamesItsData(t *testing.T) {
 	})
 	source := func(cid CID, n int64) DataSource {
 		return DataSource{
-			CID: cid, Bytes: n, Holders: []SiteID{"me"}, UploadBps: 100, PotentialBps: 300,
+			Digest: cid.Digest("home"), Bytes: n, Holders: []SiteID{"me"},
+			UploadBps: 100, PotentialBps: 300,
 		}
 	}
 	want := []DataSource{source(someCID, 7), source("bcommon", 9), source("", 35/2)}
-	if diff := cmp.Diff(want, j.Requirement("me", Capability{UpBps: 100}, 300).Sources); diff != "" {
+	got := j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, items := range [][]Item{nil, make([]Item, 2)} {
 		j.Items = items
-		got := j.Requirement("me", Capability{UpBps: 100}, 300).Sources
+		got = j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
 		if diff := cmp.Diff(want[:2], got); diff != "" {
 			t.Errorf("without data of their own: -want +got:\n%s", diff)
 		}
 	}
 	j.Items = []Item{{Inputs: []Input{{Bytes: 1}}}}
-	got := j.Requirement("me", Capability{UpBps: 100}, 300).Sources
+	got = j.Requirement("home", "me", Capability{UpBps: 100}, 300).Sources
 	if diff := cmp.Diff(append(want[:2], source("", 1)), got); diff != "" {
 		t.Errorf("with a byte each: -want +got:\n%s", diff)
 	}
 	command := Job{Spec: Spec{Kind: KindCommand}}
-	if got := command.Requirement("me", Capability{}, 0).Sources; got != nil {
+	if got := command.Requirement("home", "me", Capability{}, 0).Sources; got != nil {
 		t.Errorf("a command without inputs: %+v", got)
 	}
 }

@@ -137,7 +137,8 @@ func goldenMessages() map[string]Message {
 		Req: grid.Requirement{
 			Kind: grid.KindWasm, OS: "linux", Arch: "amd64", Need: res, Runtime: 10 * time.Minute,
 			Sources: []grid.DataSource{{
-				CID: "bafkdata", Bytes: 99, Holders: []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
+				Digest: grid.CID("bafkdata").Digest("home"), Bytes: 99,
+				Holders:   []grid.SiteID{"12D3KooWsubmitter", "12D3KooWother"},
 				UploadBps: 1e6, PotentialBps: 2e6,
 			}},
 			Window: window, Map: grid.MapSeconds, Weights: weights, Axes: axes, Project: "p",
@@ -189,6 +190,8 @@ func goldenMessages() map[string]Message {
 	wholeSpec.Checkpoint = grid.Saving{Every: 5 * time.Minute, Whole: true}
 	announceWhole := announce
 	announceWhole.Req.Saves = true
+	announceProbe := announce
+	announceProbe.Probe = true
 	certificate := goldenCertificate().Encode()
 	mandated := Mandate{
 		Site: "12D3KooWdeputy", Key: bytes.Repeat([]byte{4}, ed25519.PublicKeySize),
@@ -314,6 +317,7 @@ func goldenMessages() map[string]Message {
 			}}}},
 		},
 		"announcewhole": announceWhole,
+		"announceprobe": announceProbe,
 		"refusewhole": Refuse{
 			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonWhole, Never: true},
 		},

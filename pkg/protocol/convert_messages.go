@@ -127,7 +127,7 @@ func wireAnnounce(m Announce) *wirepb.Announce {
 		Job: string(m.Job), Seq: m.Seq, Submitter: string(m.Submitter),
 		Addrs: m.Addrs, Req: wireRequirement(m.Req),
 		Count: m.Count, TtlNs: int64(m.TTL), Sample: m.Sample, Theta: m.Theta, Explain: m.Explain,
-		ClockMs: wireTime(m.Clock), Nearer: m.Nearer, Part: m.Part,
+		ClockMs: wireTime(m.Clock), Nearer: m.Nearer, Part: m.Part, Probe: m.Probe,
 	}
 }
 
@@ -280,7 +280,7 @@ func (r *reader) announce(w *wirepb.Announce) Announce {
 		Addrs: w.GetAddrs(),
 		Req:   r.requirement(w.GetReq()), Count: w.GetCount(), TTL: time.Duration(w.GetTtlNs()),
 		Sample: w.GetSample(), Theta: w.GetTheta(), Explain: w.GetExplain(),
-		Clock: r.time(w.ClockMs), Nearer: w.GetNearer(), Part: w.GetPart(),
+		Clock: r.time(w.ClockMs), Nearer: w.GetNearer(), Part: w.GetPart(), Probe: w.GetProbe(),
 	}
 }
 

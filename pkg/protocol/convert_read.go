@@ -92,7 +92,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 
 func source(w *wirepb.DataSource) grid.DataSource {
 	return grid.DataSource{
-		CID: grid.CID(w.GetCid()), Bytes: w.GetBytes(),
+		Digest: grid.DataDigest(w.GetDigest()), Bytes: w.GetBytes(),
 		Holders:   each(w.GetHolders(), func(s string) grid.SiteID { return grid.SiteID(s) }),
 		UploadBps: w.GetUploadBps(), PotentialBps: w.GetPotentialBps(),
 	}

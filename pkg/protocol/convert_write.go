@@ -80,7 +80,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 
 func wireSource(s grid.DataSource) *wirepb.DataSource {
 	return &wirepb.DataSource{
-		Cid: string(s.CID), Bytes: s.Bytes, Holders: each(s.Holders, asText[grid.SiteID]),
+		Digest: string(s.Digest), Bytes: s.Bytes, Holders: each(s.Holders, asText[grid.SiteID]),
 		UploadBps: s.UploadBps, PotentialBps: s.PotentialBps,
 	}
 }

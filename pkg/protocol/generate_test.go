@@ -133,8 +133,8 @@ func drawSource(t *rapid.T) grid.DataSource {
 		Bytes: drawNat(t), Holders: drawList(t, grid.MaxHolders, drawSite), UploadBps: drawNat(t),
 		PotentialBps: drawNat(t),
 	}
-	if rapid.Bool().Draw(t, "has cid") {
-		s.CID = drawCID(t)
+	if rapid.Bool().Draw(t, "has digest") {
+		s.Digest = drawCID(t).Digest("home")
 	}
 	return s
 }
@@ -268,6 +268,7 @@ func drawAnnounce(t *rapid.T) Announce {
 		Sample: drawFloat(t, 1e-9, 1), Theta: drawFloat(t, 0, 1e9),
 		Explain: rapid.Bool().Draw(t, "explain"), Clock: drawWindow(t).Deadline,
 		Nearer: drawFloat(t, 0, 1e9), Part: drawFloat(t, 0, 1),
+		Probe: rapid.Bool().Draw(t, "probe"),
 	}
 }
 

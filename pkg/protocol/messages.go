@@ -56,6 +56,9 @@ type Announce struct {
 	// Nearer is a distance up to which sites answer with the probability Part, 0 to 1, beside those
 	// that Sample and Theta ask. 0: none. Older agents do not know it and answer by those alone.
 	Nearer, Part float64
+	// Probe says that nothing is awarded for it: who answers keeps nothing and hears of it no more.
+	// Older agents do not know it and keep the requirement for a while.
+	Probe bool `json:",omitempty"`
 }
 
 // Reannounce asks again for a job whose requirement the sites may have cached

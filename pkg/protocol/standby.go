@@ -66,6 +66,9 @@ type Keep struct {
 	CIDs    []grid.CID // at most MaxKeepCIDs; none, to release all of the job
 	Release bool
 	Number  uint64 // repeated in the answer, from 1
+	// Awarded are sites that tasks of the job were awarded to, at most MaxKeepSites: they may have
+	// the job's data. With them alone nothing is to be held, and nothing is answered.
+	Awarded []grid.SiteID
 }
 
 // Kept answers Keep when the data is held.
@@ -80,6 +83,7 @@ const (
 	GroupPartBytes = 192 << 10 // of a message of raft, in each part but the last
 	maxGroupParts  = 512       // of one message: 96 MiB in all
 	MaxKeepCIDs    = 1_024     // of a Keep
+	MaxKeepSites   = 256       // of a Keep
 	maxStandbyText = 256       // bytes of a reason or problem
 )
 
@@ -145,8 +149,16 @@ func (m Rejoin) Validate() error { return checkCertificateBytes(m.Certificate) }
 
 // Validate reports the first field that is out of its range.
 func (m Keep) Validate() error {
-	if len(m.CIDs) > MaxKeepCIDs || len(m.CIDs) == 0 && !m.Release {
+	if len(m.CIDs) > MaxKeepCIDs || len(m.CIDs)+len(m.Awarded) == 0 && !m.Release {
 		return invalidf("keep: want 1 to %d CIDs, have %d", MaxKeepCIDs, len(m.CIDs))
+	}
+	if len(m.Awarded) > MaxKeepSites {
+		return invalidf("keep: want at most %d sites, have %d", MaxKeepSites, len(m.Awarded))
+	}
+	for _, site := range m.Awarded {
+		if err := site.Validate(); err != nil {
+			return err
+		}
 	}
 	for _, cid := range m.CIDs {
 		if err := cid.Validate(); err != nil {
@@ -205,6 +217,7 @@ func setStandby(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Keep{Keep: &wirepb.Keep{
 			Owner: string(m.Owner), Job: string(m.Job), Cids: each(m.CIDs, asText[grid.CID]),
 			Release: m.Release, Number: m.Number,
+			Awarded: each(m.Awarded, asText[grid.SiteID]),
 		}}
 	case Kept:
 		w.Body = &wirepb.Wire_Kept{Kept: &wirepb.Kept{
@@ -273,6 +286,7 @@ func aboutStandbys(w *wirepb.Wire) Message {
 			Owner: grid.SiteID(k.GetOwner()), Job: grid.JobID(k.GetJob()),
 			CIDs:    each(k.GetCids(), func(s string) grid.CID { return grid.CID(s) }),
 			Release: k.GetRelease(), Number: k.GetNumber(),
+			Awarded: each(k.GetAwarded(), func(s string) grid.SiteID { return grid.SiteID(s) }),
 		}
 	case *wirepb.Wire_Kept:
 		return Kept{

@@ -47,6 +47,7 @@ type call struct {
 	drawn     bool    // to answer however far away it is
 	theta     float64 // else up to this distance
 	explain   bool
+	probe     bool // nothing is awarded for it: nothing is kept
 }
 
 // onAnnounce is thesis 4.1, steps 1 and 2: the requirement is cached and answered with this site's
@@ -66,7 +67,7 @@ func (m *Machine) onAnnounce(from grid.SiteID, told protocol.Message) {
 	m.dropOffer(msg.Job) // the new announcement replaces it; what it held is free again
 	c := call{
 		job: msg.Job, seq: msg.Seq, submitter: from, count: msg.Count,
-		theta: msg.Theta, explain: msg.Explain,
+		theta: msg.Theta, explain: msg.Explain, probe: msg.Probe,
 	}
 	req := m.here(from, msg.Req)
 	c.drawn = m.isDrawn(c, msg.Sample, req)
@@ -77,7 +78,9 @@ func (m *Machine) onAnnounce(from grid.SiteID, told protocol.Message) {
 		m.out.Report(step.LevelDebug, eventNotSampled, aboutJob(c.job, c.submitter))
 		return
 	}
-	m.remember(msg.Job, from, &announced{told: told})
+	if !c.probe {
+		m.remember(msg.Job, from, &announced{told: told})
+	}
 	m.answer(c, req)
 }
 

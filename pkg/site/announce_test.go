@@ -472,3 +472,35 @@ func TestRestartedSubmitterIsHeard(t *testing.T) {
 	r.receive(alice, announcement(job1, alice))
 	none[protocol.Bid](r)
 }
+
+// Of a probe a site keeps nothing: neither an offer nor the requirement. It speaks of it no more.
+func TestAProbeLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	a := announcement(job1, alice)
+	a.Probe = true
+	r.receive(alice, a)
+	one[protocol.Bid](r, alice)
+	if open := r.m.plan.Offers(); len(open) != 0 || r.m.cache.Len() != 0 {
+		t.Errorf("keeps %v and %d requirements", open, r.m.cache.Len())
+	}
+	r.receive(alice, a)
+	none[protocol.Bid](r) // it came twice
+	r.receive(alice, protocol.Reannounce{
+		Job: job1, Seq: 2, Submitter: alice, Digest: protocol.DigestOf(a.Req), Count: 1,
+		TTL: time.Second,
+	})
+	one[protocol.NeedRequirements](r, alice)
+
+	big := announcement(job2, alice, func(s *grid.Spec) { s.Need.MilliCPUs = 4_000 })
+	id := r.running(job3, bob, 1)[0]
+	big.Probe, big.Explain = true, true
+	r.receive(alice, big)
+	if why := one[protocol.Refuse](r, alice).Refusal; why.Never {
+		t.Fatalf("refused permanently: %+v", why)
+	}
+	r.exited(id)
+	r.advance(time.Minute)
+	if told := sent[protocol.Vacancy](r.out, alice); len(told) > 0 {
+		t.Errorf("speaks of a probe: %v", told)
+	}
+}

@@ -16,6 +16,7 @@ import (
 // and Capability.
 type Config struct {
 	Self       grid.SiteID     // this site
+	Domain     grid.DomainID   `json:",omitempty"` // whose digests of data are heard here
 	Seed       uint64          // salts the sampling of answers, so that runs can differ
 	Capability grid.Capability // what the owner gives; CapacityChanged replaces it
 

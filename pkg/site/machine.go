@@ -31,8 +31,8 @@ type Machine struct {
 
 	links  links
 	clocks clocks
-	books  books                 // what the controller of the domain is told
-	held   map[grid.CID]struct{} // data that is here
+	books  books                        // what the controller of the domain is told
+	held   map[grid.DataDigest]struct{} // data that is here
 	banned step.Bans
 }
 
@@ -53,7 +53,7 @@ func New(cfg Config) *Machine {
 		capability: cfg.Capability, left: cfg.Capability,
 		plan: planning{Planner: newPlan(cfg, cfg.Capability.Total, 0)}, cache: requirements,
 		roster: newRoster(), submitters: newSubmitters(),
-		links: links{peers: make(map[grid.SiteID]*peer)}, held: make(map[grid.CID]struct{}),
+		links: links{peers: make(map[grid.SiteID]*peer)}, held: make(map[grid.DataDigest]struct{}),
 	}
 }
 

@@ -129,7 +129,7 @@ func smallerKnown(a, b int64) int64 {
 // not here, which makes offers worse than they could be, never wrong.
 func (m *Machine) onHeld(in step.HeldChanged) {
 	for _, cid := range in.Removed {
-		delete(m.held, cid)
+		delete(m.held, cid.Digest(m.cfg.Domain))
 	}
 	for i, cid := range in.Added {
 		if len(m.held) >= maxHeldData {
@@ -138,7 +138,7 @@ func (m *Machine) onHeld(in step.HeldChanged) {
 			})
 			return
 		}
-		m.held[cid] = struct{}{}
+		m.held[cid.Digest(m.cfg.Domain)] = struct{}{}
 	}
 }
 
@@ -196,8 +196,8 @@ func (m *Machine) link(p *peer, declaredUp int64) (down, up int64) {
 
 // isLocal reports whether data is at this site already.
 func (m *Machine) isLocal(src grid.DataSource) bool {
-	if src.CID != "" {
-		if _, held := m.held[src.CID]; held {
+	if src.Digest != "" {
+		if _, held := m.held[src.Digest]; held {
 			return true
 		}
 	}

@@ -44,13 +44,17 @@ func planConfig(cfg Config, total grid.Resources, incarnation uint64) plan.Confi
 }
 
 // sendBid turns a quote into an open offer and tells the submitter; if it has its
-// share of open offers already, it gives the refusal instead.
+// share of open offers already, it gives the refusal instead. What a probe is offered is not kept
+// open.
 func (m *Machine) sendBid(c call, q quote) (grid.Refusal, bool) {
 	o, ok := m.open(q)
 	if !ok {
 		return grid.Refusal{Reason: grid.ReasonQuota}, false
 	}
 	m.out.Send(c.submitter, protocol.Bid{Job: c.job, Seq: c.seq, Offer: o})
+	if c.probe {
+		m.plan.Withdraw(o.ID)
+	}
 	return grid.Refusal{}, true
 }
 

@@ -19,7 +19,9 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	r.step(step.Pause{})
 	a := announcement(job1, alice, reserving(2*time.Hour), at(48*time.Hour), cores(5))
 	a.Explain, a.Req.Arch = true, "arm64"
-	a.Req.Sources = []grid.DataSource{{CID: "bfar", Bytes: 2 << 30, Holders: []grid.SiteID{"gone"}}}
+	a.Req.Sources = []grid.DataSource{{
+		Digest: grid.CID("bfar").Digest(""), Bytes: 2 << 30, Holders: []grid.SiteID{"gone"},
+	}}
 	for i, c := range []struct {
 		reason grid.Reason
 		never  bool
@@ -55,7 +57,10 @@ func TestDataWithoutAHolderIsTheSubmitters(t *testing.T) {
 	offered := func(job grid.JobID, holders ...grid.SiteID) grid.Parts {
 		a := announcement(job, alice)
 		a.Req.Sources = []grid.DataSource{
-			{CID: "bdata", Bytes: 1 << 30, Holders: holders, UploadBps: 3_000_000},
+			{
+				Digest: grid.CID("bdata").Digest(""), Bytes: 1 << 30,
+				Holders: holders, UploadBps: 3_000_000,
+			},
 		}
 		return r.bid(a).Parts
 	}

@@ -251,9 +251,9 @@ func announcement(
 	}
 	return protocol.Announce{
 		Job: job, Seq: 1, Submitter: submitter, Count: 1, TTL: time.Second, Sample: 1,
-		Req: grid.Job{Spec: s, Count: 1, TTL: time.Second}.Requirement(submitter, grid.Capability{
-			UpBps: 10_000_000,
-		}, 0),
+		Req: grid.Job{Spec: s, Count: 1, TTL: time.Second}.Requirement(
+			"", submitter, grid.Capability{UpBps: 10_000_000}, 0,
+		),
 	}
 }
 

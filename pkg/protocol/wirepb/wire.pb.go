@@ -1619,11 +1619,11 @@ func (x *Window) GetAtMs() int64 {
 
 type DataSource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cid           string                 `protobuf:"bytes,1,opt,name=cid,proto3" json:"cid,omitempty"`
 	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Holders       []string               `protobuf:"bytes,3,rep,name=holders,proto3" json:"holders,omitempty"`
 	UploadBps     int64                  `protobuf:"varint,4,opt,name=upload_bps,json=uploadBps,proto3" json:"upload_bps,omitempty"`
 	PotentialBps  int64                  `protobuf:"varint,5,opt,name=potential_bps,json=potentialBps,proto3" json:"potential_bps,omitempty"`
+	Digest        string                 `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1658,13 +1658,6 @@ func (*DataSource) Descriptor() ([]byte, []int) {
 	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *DataSource) GetCid() string {
-	if x != nil {
-		return x.Cid
-	}
-	return ""
-}
-
 func (x *DataSource) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
@@ -1691,6 +1684,13 @@ func (x *DataSource) GetPotentialBps() int64 {
 		return x.PotentialBps
 	}
 	return 0
+}
+
+func (x *DataSource) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
 }
 
 type Requirement struct {
@@ -3075,6 +3075,7 @@ type Announce struct {
 	ClockMs       *int64                 `protobuf:"varint,11,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
 	Nearer        float64                `protobuf:"fixed64,12,opt,name=nearer,proto3" json:"nearer,omitempty"`
 	Part          float64                `protobuf:"fixed64,13,opt,name=part,proto3" json:"part,omitempty"`
+	Probe         bool                   `protobuf:"varint,14,opt,name=probe,proto3" json:"probe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3198,6 +3199,13 @@ func (x *Announce) GetPart() float64 {
 		return x.Part
 	}
 	return 0
+}
+
+func (x *Announce) GetProbe() bool {
+	if x != nil {
+		return x.Probe
+	}
+	return false
 }
 
 type Reannounce struct {
@@ -6133,6 +6141,7 @@ type Keep struct {
 	Cids          []string               `protobuf:"bytes,3,rep,name=cids,proto3" json:"cids,omitempty"`
 	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`
 	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	Awarded       []string               `protobuf:"bytes,6,rep,name=awarded,proto3" json:"awarded,omitempty"` // sites that may have the job's data
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6200,6 +6209,13 @@ func (x *Keep) GetNumber() uint64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *Keep) GetAwarded() []string {
+	if x != nil {
+		return x.Awarded
+	}
+	return nil
 }
 
 type Kept struct {
@@ -8075,15 +8091,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05at_ms\x18\x03 \x01(\x03H\x02R\x04atMs\x88\x01\x01B\x10\n" +
 	"\x0e_not_before_msB\x0e\n" +
 	"\f_deadline_msB\b\n" +
-	"\x06_at_ms\"\x92\x01\n" +
+	"\x06_at_ms\"\x9e\x01\n" +
 	"\n" +
-	"DataSource\x12\x10\n" +
-	"\x03cid\x18\x01 \x01(\tR\x03cid\x12\x14\n" +
+	"DataSource\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x18\n" +
 	"\aholders\x18\x03 \x03(\tR\aholders\x12\x1d\n" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
-	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\"\xab\x03\n" +
+	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x01\x10\x02\"\xab\x03\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -8216,7 +8232,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\x04R\x04line\x12\x19\n" +
 	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\x12\x1c\n" +
-	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xdc\x02\n" +
+	"\tsignature\x18\x05 \x01(\fR\tsignature\"\xf2\x02\n" +
 	"\bAnnounce\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\x1c\n" +
@@ -8231,7 +8247,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	" \x01(\bR\aexplain\x12\x1e\n" +
 	"\bclock_ms\x18\v \x01(\x03H\x00R\aclockMs\x88\x01\x01\x12\x16\n" +
 	"\x06nearer\x18\f \x01(\x01R\x06nearer\x12\x12\n" +
-	"\x04part\x18\r \x01(\x01R\x04partB\v\n" +
+	"\x04part\x18\r \x01(\x01R\x04part\x12\x14\n" +
+	"\x05probe\x18\x0e \x01(\bR\x05probeB\v\n" +
 	"\t_clock_ms\"\xda\x01\n" +
 	"\n" +
 	"Reannounce\x12\x10\n" +
@@ -8449,13 +8466,14 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06acting\x18\x03 \x01(\tR\x06acting\"*\n" +
 	"\x06Rejoin\x12 \n" +
-	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"t\n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x8e\x01\n" +
 	"\x04Keep\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
 	"\x04cids\x18\x03 \x03(\tR\x04cids\x12\x18\n" +
 	"\arelease\x18\x04 \x01(\bR\arelease\x12\x16\n" +
-	"\x06number\x18\x05 \x01(\x04R\x06number\"N\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x18\n" +
+	"\aawarded\x18\x06 \x03(\tR\aawarded\"N\n" +
 	"\x04Kept\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x18\n" +

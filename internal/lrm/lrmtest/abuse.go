@@ -224,6 +224,9 @@ func testSystemWaysOut(t *testing.T, b *bench) {
 		"open files": {"descriptors"},
 		"watches":    {"watches"},
 	}
+	if !b.h.OwnKernel { // whose leases bind only its own processes
+		tests["files of others"] = slices.Concat([]string{"holds", "/etc", "/etc/passwd"}, b.h.Prefix)
+	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
 			if b.h.OwnKernel {

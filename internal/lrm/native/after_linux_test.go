@@ -11,6 +11,8 @@ import (
 )
 
 // What a command sees of the world: files, processes, shared memory, sockets, locks, variables.
+// The locks of its own /etc are free already; one of the machine's may be another command's, of
+// some other agent, for a moment.
 const lookAround = `
 find / -path /usr -prune -o -path /proc -prune -o -print | sort
 ls -ld /etc /etc/passwd /dev/shm /tmp /work | cut -c1-10
@@ -19,21 +21,23 @@ cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg
 echo /proc/[0-9]*
 cut -d' ' -f8 /proc/net/unix
 flock -n /etc/passwd echo nobody holds it
-flock -n /usr/bin/env echo nobody holds it
+flock -w 60 /usr/bin/env echo nobody holds it
+ls /proc/self/fd
 env | sort; ulimit -a; umask; pwd; hostname; cat`
 
 // What a command tries to leave behind. Whatever of it is refused is not left.
 const leaveAll = `
 exec 2>/dev/null
-for dir in / /tmp /work /dev /dev/shm /etc /etc/alternatives /usr /proc; do
+for dir in / /tmp /dev /dev/shm /etc /etc/alternatives /usr /proc; do
 	echo left > $dir/left; mkdir $dir/left.d; done
-ln -s /etc/passwd /tmp/link
+mkdir /work/left.d; ln -s /etc/passwd /tmp/link
 echo left >> /etc/passwd; mv /etc/group /etc/left; rm -f /etc/hosts; touch -d 2001-01-01 /etc/passwd
 chmod 777 /etc /etc/passwd /tmp /work
 ipcmk -M 4096; ipcmk -S 1; ipcmk -Q
-export LEFT=left; hostname left; umask 0; ulimit -n 7
-setsid sh -c 'exec 9<>/work/left; flock 9; sleep 1000' </dev/null >/dev/null &
-until [ -e /work/left ]; do :; done
+export LEFT=left; hostname left; umask 0; ulimit -n 20
+setsid sh -c 'exec 7</etc/passwd 8</usr/bin/env 9<>/work/held
+	flock 7; flock -w 60 8; flock 9; touch /work/left; sleep 1000' </dev/null >/dev/null &
+until [ -e /work/left ]; do sleep 0.01; done
 exit 0`
 
 // The next command, under the same supervisor, sees a world as new as the first did: nothing

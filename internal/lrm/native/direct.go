@@ -14,7 +14,8 @@ import (
 
 const (
 	elfMagic = "\x7fELF"
-	anyX     = 0o111
+	// forAll is the permission to read and execute that asks for no rights of whoever does.
+	forAll = 0o555
 	// mostLinks bounds the links to a program that are followed.
 	mostLinks = 8
 	// leastForSandbox is the memory, in bytes, that bubblewrap itself needs between its gate
@@ -56,7 +57,7 @@ func (h *host) isProgram(path string) bool {
 		return false
 	}
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&anyX == 0 {
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&forAll != forAll {
 		return false
 	}
 	f, err := os.Open(path)

@@ -54,7 +54,7 @@ func (h *host) shareEtc(dir string) error {
 	return nil
 }
 
-// makePlace makes something empty of the kind of what is mounted over it.
+// makePlace makes something empty of the kind of what is mounted over it, unless it is there.
 func makePlace(name, host string) error {
 	info, err := os.Stat(host)
 	if err != nil {
@@ -68,8 +68,12 @@ func makePlace(name, host string) error {
 			err = f.Close()
 		}
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	has, err := os.Lstat(name)
+	if err == nil && has.Mode().Type() != info.Mode().Type() {
+		err = fmt.Errorf("%s is not of the kind of %s; remove it", name, host)
 	}
 	return err
 }

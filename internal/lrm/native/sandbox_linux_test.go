@@ -225,6 +225,12 @@ func TestTheEtcThatAllShare(t *testing.T) {
 	if s.host.shareEtc(cache) == nil {
 		t.Error("a file is an /etc")
 	}
+	swapped := systemPath{path: "/etc/alternatives", host: cache}
+	s.host.system = []systemPath{swapped}
+	if err := s.host.shareEtc(dir); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "alternatives")) {
+		t.Errorf("a directory is the place of a file: %v", err)
+	}
 }
 
 // What bubblewrap is told: namespaces, mounts in their order, variables, and the command behind
@@ -309,10 +315,13 @@ func TestHowACommandBegins(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "text"), "#!/bin/sh")
 	put(t, filepath.Join(dir, "shut"), elfMagic)
+	put(t, filepath.Join(dir, "mine"), elfMagic)
 	put(t, filepath.Join(dir, "prog"), elfMagic)
 	put(t, filepath.Join(dir, "short"), "\x7f")
-	for _, name := range []string{"text", "prog", "short"} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o700); err != nil {
+	for name, mode := range map[string]os.FileMode{
+		"text": 0o755, "prog": 0o755, "short": 0o755, "mine": 0o744,
+	} {
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -350,6 +359,7 @@ func TestHowACommandBegins(t *testing.T) {
 		{dir + "/text", func(*sandbox) {}, false, nil},
 		{dir + "/short", func(*sandbox) {}, false, nil},
 		{dir + "/shut", func(*sandbox) {}, false, nil},
+		{dir + "/mine", func(*sandbox) {}, false, nil},
 		{dir + "/none", func(*sandbox) {}, false, nil},
 		{dir + "/out", func(*sandbox) {}, false, nil},
 		{dir + "/round", func(*sandbox) {}, false, nil},

@@ -181,12 +181,18 @@ func (a *Adapter) launch(
 			attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
 		}
 		_ = group.remove() // what is left, Recover removes
+		if end.Cause == grid.CauseSandbox {
+			_ = endStrays(at.Dir) // and ends
+		}
 		return ended.result()
 	})
 }
 
 // Recover implements lrm.Adapter.
 func (a *Adapter) Recover(ctx context.Context) error {
-	err := supervise.Recover(ctx, a.config.RecordPath)
-	return errors.Join(err, a.host.groups.sweep(groupPrefix(a.config.RecordPath)))
+	return errors.Join(
+		supervise.Recover(ctx, a.config.RecordPath),
+		endStrays(filepath.Dir(a.config.RecordPath)),
+		a.host.groups.sweep(groupPrefix(a.config.RecordPath)),
+	)
 }

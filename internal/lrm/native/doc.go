@@ -31,6 +31,7 @@
 //	adapter.go       Config, Adapter: what the agent asks
 //	host.go          which sandbox this machine has, by trying
 //	sandbox.go       one attempt's sandbox: arguments, limits, environment
+//	strays.go        sandboxes that nobody knows any more, ended
 //	etc.go           its /etc
 //	direct.go        how its command begins: behind a shell, or without one
 //	gvisor.go        the same under gVisor

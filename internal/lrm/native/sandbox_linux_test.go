@@ -396,6 +396,33 @@ func TestHowACommandBegins(t *testing.T) {
 	}
 }
 
+// Whose root stands in a directory is told by bubblewrap's own arguments, and not by those of
+// what it runs.
+func TestWhoseRootIsInADirectory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"bwrap", "--bind", "/state/a/work", "/", "--", "true"}, true},
+		{[]string{"bwrap", "--x", "--bind", "/state/a", "/"}, true},
+		{[]string{"bwrap", "--bind", "/state/a/work", "/tmp", "--", "true"}, false},
+		{[]string{"bwrap", "--bind", "/state", "/", "--", "true"}, false},
+		{[]string{"bwrap", "--bind", "/stateless/a", "/", "--", "true"}, false},
+		{[]string{"bwrap", "--", "bwrap", "--bind", "/state/a", "/"}, false},
+		{[]string{"bwrap", "--bind", "/state/a"}, false},
+		{[]string{""}, false},
+	} {
+		if got := hasRootIn(c.args, "/state"); got != c.want {
+			t.Errorf("%q: %t", c.args, got)
+		}
+	}
+	s := boxed(t, Bubblewrap, "true")
+	if !hasRootIn(append([]string{"bwrap"}, s.arguments()...), filepath.Dir(s.attempt.Dir)) {
+		t.Error("an attempt's own arguments do not tell it")
+	}
+}
+
 // What a group must hold is the command's, and with gVisor its kernel's besides.
 func TestWhatAGroupMustHold(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,74 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	straysWait = 3 * time.Second // for those that were killed
+	straysPoll = 10 * time.Millisecond
+)
+
+// endStrays kills the sandboxes that are left in a directory, which has no supervisor any more, and
+// waits until they are gone. Bubblewrap's first process inside learns to die with the one outside
+// only when all is made, just after its gate: when a supervisor and bubblewrap are killed before
+// that, it stays, and waits there for ever. Nobody knows it then but by its arguments.
+func endStrays(dir string) error {
+	for deadline := time.Now().Add(straysWait); ; time.Sleep(straysPoll) {
+		left := strays(dir)
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("sandbox without a supervisor: process %d does not end: kill it", left[0])
+		}
+		for _, pid := range left {
+			p, err := os.FindProcess(pid)
+			if err == nil {
+				err = p.Kill()
+			}
+			if err != nil && !errors.Is(err, os.ErrProcessDone) {
+				return fmt.Errorf("end sandbox without a supervisor: process %d: %w", pid, err)
+			}
+		}
+	}
+}
+
+// strays are the processes of bubblewrap whose root is in a directory.
+func strays(dir string) []int {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil || !hasRootIn(strings.Split(string(text), "\x00"), dir) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// hasRootIn reports whether bubblewrap's arguments bind a root from a directory.
+func hasRootIn(args []string, dir string) bool {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if i+2 < len(args) && arg == "--bind" && args[i+2] == "/" &&
+			strings.HasPrefix(args[i+1], dir+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}

@@ -225,7 +225,7 @@ func testSystemWaysOut(t *testing.T, b *bench) {
 		"watches":    {"watches"},
 	}
 	if !b.h.OwnKernel { // whose leases bind only its own processes
-		tests["files of others"] = slices.Concat([]string{"holds", "/etc", "/etc/passwd"}, b.h.Prefix)
+		tests["files of others"] = append([]string{"holds", "/etc", "/etc/passwd"}, b.h.Prefix...)
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {

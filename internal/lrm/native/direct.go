@@ -14,7 +14,7 @@ import (
 
 const (
 	elfMagic = "\x7fELF"
-	// forAll is the permission to read and execute that asks for no rights of whoever does.
+	// forAll are the rights to read and execute that every user has.
 	forAll = 0o555
 	// mostLinks bounds the links to a program that are followed.
 	mostLinks = 8

@@ -18,7 +18,7 @@ const (
 // endStrays kills the sandboxes that are left in a directory, which has no supervisor any more, and
 // waits until they are gone. Bubblewrap's first process inside learns to die with the one outside
 // only when all is made, just after its gate: when a supervisor and bubblewrap are killed before
-// that, it stays, and waits there for ever. Nobody knows it then but by its arguments.
+// that, it stays, and waits there forever. Nobody knows it then but by its arguments.
 func endStrays(dir string) error {
 	for deadline := time.Now().Add(straysWait); ; time.Sleep(straysPoll) {
 		left := strays(dir)
@@ -26,7 +26,7 @@ func endStrays(dir string) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("sandbox without a supervisor: process %d does not end: kill it", left[0])
+			return fmt.Errorf("end sandbox without a supervisor: kill process %d", left[0])
 		}
 		for _, pid := range left {
 			p, err := os.FindProcess(pid)

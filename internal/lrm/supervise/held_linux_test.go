@@ -23,13 +23,15 @@ func gated(script string) *supervise.Enclosure {
 	return &supervise.Enclosure{
 		Program: "/bin/sh", Args: []string{"-c"}, Command: []string{"exit 8"},
 		Gate: &supervise.Gate{
-			Command: []string{`echo "{\"child-pid\": $$}" >&6; exec 6>&-; head -c 1 <&5; ` + script},
+			Command: []string{
+				`echo "{\"child-pid\": $$}" >&6; exec 6>&-; head -c 1 <&5; ` + script,
+			},
 			Rlimits: map[int]uint64{unix.RLIMIT_CORE: 0},
 		},
 	}
 }
 
-// bubblewrapAtGate is a real sandbox that waits at its gate for ever, because it tells nobody who
+// bubblewrapAtGate is a real sandbox that waits at its gate forever, because it tells nobody who
 // does. Its command would leave the file begun.
 func bubblewrapAtGate(t *testing.T, s supervise.Spec) *supervise.Enclosure {
 	t.Helper()

@@ -91,7 +91,7 @@ func declaredRooms() map[string]room {
 		"internal/history":       {imports: "grid avail durable"},
 		"internal/netlab":        {},
 		"internal/freeport":      {},
-		"internal/localmesh":     {imports: "grid config api/client lrm/supervise"},
+		"internal/localmesh":     {imports: "grid config api/client lrm/supervise view"},
 		"internal/scripttest":    {imports: "grid config freeport localmesh"},
 		"internal/guides":        {tests: "*"},
 		"internal/bench":         {imports: "grid protocol broker step *", tests: "*"},

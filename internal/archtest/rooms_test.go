@@ -98,6 +98,7 @@ func declaredRooms() map[string]room {
 		"internal/chaos":         {imports: "grid audit api/client config localmesh netlab view"},
 		"internal/soak":          {imports: "grid api/client config localmesh view"},
 		"internal/crosscheck":    {},
+		"internal/hostile":       {},
 		"internal/mutants":       {},
 		"internal/cast":          {},
 		"internal/p2p":           {imports: "grid protocol obs member durable p2p/*"},

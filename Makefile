@@ -16,7 +16,7 @@ E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^
 E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
 E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES) | paste -sd'|' -)
 
-.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos hostile soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
 
 all: fmt lint arch test
 
@@ -82,6 +82,17 @@ race:
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
 chaos:
 	@go build -o bin/chaos ./internal/chaos && bin/chaos || { code=$$?; [ "$$code" = 3 ] || exit "$$code"; }
+
+# All attacks of docs/threats.md and docs/protocol.md, and then each wall of
+# internal/hostile/testdata/walls.txt removed in turn: its attack must break through. With
+# HOSTILE=short only what jobs and local users do to this machine, and no wall is removed. With
+# HOSTILE_AS root runs the tests as that user.
+HOSTILE    ?=
+HOSTILE_AS ?=
+
+hostile:
+	@go run ./internal/hostile $(if $(filter short,$(HOSTILE)),-short) -as "$(HOSTILE_AS)"
+	@$(if $(filter short,$(HOSTILE)),,go run ./internal/hostile -without all)
 
 # SOAK_JOBS small jobs through one submitter among five real agents, 100,000 by default: an hour
 # or more on two cores. Ends with 1 where something has grown, or has become slow.

@@ -33,7 +33,7 @@ func foundDomain(t *testing.T, settings ...string) *mesh {
 		Dir: first.state, Domain: "home", Self: first.id, Name: first.name,
 	})
 	if err == nil {
-		_, _, err = registry.Invite("", time.Hour, 1)
+		_, _, err = registry.Invite(member.Terms{Span: time.Hour, Uses: 1})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -27,9 +27,13 @@ which is in the state directory: who holds it says who is a member.
 
   siteagent invite --name "lab 3" --uses 5 --for 7d
   siteagent invite --out token.txt       the token in a file that nobody else can read
+  siteagent invite --ask --uses 20       a token to be posted: you admit each site that comes
   siteagent invite --list                what was made, what is left, and who came by it
   siteagent invite --revoke 3f9c01ab     makes one useless immediately
   siteagent invite --revoke --all        makes all of them useless
+
+Who comes with a token of --ask waits: siteagent members shows it, siteagent admit lets it in,
+siteagent ban keeps it out.
 
 An invitation is named by its ID, which --list shows, by the beginning of that, or by its
 name. Who has joined with one stays a member when it is revoked; siteagent ban keeps a site
@@ -42,6 +46,7 @@ reach it, from now on: it changes listen in the configuration and tells the agen
 type inviteFlags struct {
 	name, span, listen, out string
 	uses                    int
+	ask                     bool
 
 	list, revoke, all bool
 	format            string
@@ -76,6 +81,7 @@ func inviteCommand(o *options) *cobra.Command {
 	flags.StringVar(&f.name, "name", "", "what it is for, to know it by")
 	flags.StringVar(&f.span, "for", f.span, "how long the token is good")
 	flags.IntVar(&f.uses, "uses", f.uses, "how many sites may use it")
+	flags.BoolVar(&f.ask, "ask", false, "each site that comes with it waits until you admit it")
 	flags.StringVar(
 		&f.listen, "listen", "", "lan: be reachable from the local network, from now on",
 	)
@@ -95,7 +101,7 @@ func (f inviteFlags) check(cmd *cobra.Command, args []string) (time.Duration, er
 	if f.list && f.revoke {
 		return 0, errors.New("--list and --revoke: want one of the two")
 	}
-	for _, name := range []string{"name", "for", "uses", "listen", "out"} {
+	for _, name := range []string{"name", "for", "uses", "ask", "listen", "out"} {
 		if cmd.Flags().Changed(name) {
 			return 0, fmt.Errorf("--%s is for new invitations, not for --list or --revoke", name)
 		}
@@ -179,7 +185,9 @@ func (f inviteFlags) invite(
 			return err
 		}
 	}
-	i, err := c.Invite(cmd.Context(), f.name, valid, f.uses)
+	i, err := c.Invite(cmd.Context(), view.InviteTerms{
+		Name: f.name, Span: valid, Uses: f.uses, Ask: f.ask,
+	})
 	if err != nil {
 		return err
 	}
@@ -194,6 +202,10 @@ func (f inviteFlags) invite(
 		fmt.Fprintf(notes, "wrote the token to %s\n", f.out)
 	}
 	explainInvitation(notes, i, use, time.Now())
+	if f.ask {
+		fmt.Fprintln(notes, "Who comes waits for you: siteagent members shows them, "+
+			"siteagent admit lets one in")
+	}
 	return nil
 }
 

@@ -37,7 +37,7 @@ func printInvites(out io.Writer, rows []view.InviteRow) error {
 	for _, i := range rows {
 		made, until := i.Created.Local().Format(minute), i.Expires.Local().Format(minute)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", i.ID, orDash(i.Name),
-			inviteText(i.State), made, until, i.Left, i.Uses, orDash(invitedText(i.By)))
+			inviteText(i), made, until, i.Left, i.Uses, orDash(invitedText(i.By)))
 	}
 	return w.Flush()
 }
@@ -50,11 +50,15 @@ func orDash(text string) string {
 }
 
 // inviteText says in words how an invitation stands.
-func inviteText(state string) string {
-	if state == "used" {
+func inviteText(i view.InviteRow) string {
+	switch {
+	case i.State == "used":
 		return "used up"
+	case i.State == "open" && i.Ask:
+		return "open, asks"
+	default:
+		return i.State
 	}
-	return state
 }
 
 // maxInvited are the sites that a line names.

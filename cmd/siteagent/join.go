@@ -36,6 +36,9 @@ configuration where they are missing, writes domain, domain-key, bootstrap and p
 into the configuration, and starts the site for a moment to see whether its offers
 arrive. If it is not admitted, nothing is written. The agent must not be running.
 
+Where the inviter wants to see who comes, this waits until it has decided. Stopped with ^C,
+join with the same token goes on waiting: the site has its identity then, and nothing else.
+
 On a terminal, and without a configuration, it first asks how much jobs may use, when,
 and whether also on battery; with systemd also whether to start the site as a service of
 yours. What a flag or a variable says is not asked. Where it listens, and whether preset
@@ -315,25 +318,42 @@ type admission struct {
 	records []protocol.MemberRecord // of the whole roster, this site's included
 }
 
-// redeem asks the inviter and verifies what it says.
+// redeem asks the inviter, until a person there has decided where one must, and verifies what it
+// says.
 func (j *joining) redeem(ctx context.Context) (admission, error) {
-	ctx, cancel := context.WithTimeout(ctx, redeemWait)
-	defer cancel()
 	fmt.Fprintf(j.notes, "asking %s\n", j.token.Inviter)
-	answer, records, err := p2p.Redeem(ctx, p2p.Invitation{
-		Identity: j.identity, Addrs: j.token.Dial(),
-		Request: protocol.JoinRequest{Secret: j.token.Secret, Name: shortName(j.config.Name)},
-	})
+	admitted, err := j.redeemOnce(ctx)
+	if errors.Is(err, errPending) {
+		admitted, err = j.await(ctx)
+	}
 	switch {
 	case errors.Is(err, p2p.ErrNotReached):
 		return admission{}, j.notReached(err)
 	case errors.Is(err, p2p.ErrTurnedAway):
 		return admission{}, fmt.Errorf("%w; ask for a new invitation, or try again in a minute", err)
+	default:
+		return admitted, err
+	}
+}
+
+// redeemOnce is redeem, with errPending while the inviter has not decided.
+func (j *joining) redeemOnce(ctx context.Context) (admission, error) {
+	ctx, cancel := context.WithTimeout(ctx, redeemWait)
+	defer cancel()
+	answer, records, err := p2p.Redeem(ctx, p2p.Invitation{
+		Identity: j.identity, Addrs: j.token.Dial(),
+		Request: protocol.JoinRequest{Secret: j.token.Secret, Name: shortName(j.config.Name)},
+	})
+	switch {
+	case errors.Is(err, p2p.ErrNotReached), errors.Is(err, p2p.ErrTurnedAway):
+		return admission{}, err
 	case err != nil:
 		// It was asked, and may have admitted this site before the answer was lost: then
 		// the token is good for this identity alone.
 		err = fmt.Errorf("%w; join again with the same token", err)
 		return admission{}, errors.Join(err, j.saveIdentity())
+	case answer.Refusal == protocol.JoinPending:
+		return admission{}, errPending
 	case answer.Refusal != protocol.JoinAdmitted:
 		return admission{}, fmt.Errorf("not admitted: %s; %s", answer.Refusal, answer.Text)
 	}

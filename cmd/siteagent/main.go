@@ -16,6 +16,7 @@
 //	config.go      siteagent config
 //	config_set.go  ... set and unset
 //	join.go        siteagent join
+//	await.go       ... waits for a person's decision
 //	wishes.go      ... what the owner gives, by flags and answers
 //	ask.go         ... questions on a terminal
 //	keep.go        ... what it writes

@@ -84,6 +84,8 @@ func standingText(row view.MemberRow) string {
 		return "member, by the domain's key"
 	case "admitted":
 		return "member, by the owner of this site"
+	case "pending":
+		return "waits: siteagent admit lets it in"
 	case "banned":
 		return "banned, by the domain's key"
 	case "banned-here":

@@ -28,7 +28,7 @@ func keyed(t *testing.T, n int) []agent.Config {
 		Dir: c.StateDir, Domain: c.P2P.Domain, Self: c.P2P.Allow[0], Name: c.Name,
 	})
 	if err == nil {
-		_, _, err = registry.Invite("", time.Hour, 1)
+		_, _, err = registry.Invite(member.Terms{Span: time.Hour, Uses: 1})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func founder(t *testing.T, asked map[grid.SiteID]int) *bench {
 		Dir: c.StateDir, Domain: c.P2P.Domain, Self: c.P2P.Allow[1], Name: c.Name,
 	})
 	if err == nil {
-		_, _, err = registry.Invite("", time.Hour, 1)
+		_, _, err = registry.Invite(member.Terms{Span: time.Hour, Uses: 1})
 	}
 	if err != nil {
 		t.Fatal(err)

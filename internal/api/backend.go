@@ -149,11 +149,8 @@ type roster interface {
 
 // invites are invitations to this domain.
 type invites interface {
-	// Invite makes an invitation that so many sites may redeem for so long. The name says for
-	// people what it is for; it may be empty.
-	Invite(
-		ctx context.Context, name string, span time.Duration, uses int,
-	) (view.Invitation, error)
+	// Invite makes an invitation.
+	Invite(ctx context.Context, terms view.InviteTerms) (view.Invitation, error)
 	// Invites lists those that were made here, the oldest first, closed ones included.
 	Invites(ctx context.Context) ([]view.InviteRow, error)
 	// Revoke makes an open invitation useless. It is named by its ID, the beginning of that, or

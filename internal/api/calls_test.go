@@ -86,11 +86,14 @@ func requests(t *testing.T) []request {
 			"ban far note:left true", "ban site",
 		},
 		{"POST", "/listen", jsonType, `{"addresses": ["/a", "/b"]}`, "listen [/a /b]", "listen"},
-		{"POST", "/invites", "", "", "invite name: 24h0m0s 1", "invite"},
-		{"POST", "/invites", jsonType, `{"for_seconds": 90}`, "invite name: 1m30s 1", "invite"},
+		{"POST", "/invites", "", "", "invite name: 24h0m0s 1 false", "invite"},
 		{
-			"POST", "/invites", jsonType, `{"uses": 4, "name": "lab 3"}`,
-			"invite name:lab 3 24h0m0s 4", "invite",
+			"POST", "/invites", jsonType, `{"for_seconds": 90}`,
+			"invite name: 1m30s 1 false", "invite",
+		},
+		{
+			"POST", "/invites", jsonType, `{"uses": 4, "name": "lab 3", "ask": true}`,
+			"invite name:lab 3 24h0m0s 4 true", "invite",
 		},
 		{"GET", "/invites", "", "", "invites", "list invitations"},
 		{"DELETE", "/invites/x", "", "", "revoke x", "revoke invitation"},

@@ -61,6 +61,13 @@ func (h *handlers) ListJobs(
 	return ListJobs200JSONResponse(orEmpty(jobs)), nil
 }
 
+// given takes over what a request says, if it does.
+func given[T any](into, said *T) {
+	if said != nil {
+		*into = *said
+	}
+}
+
 // orEmpty makes an absent list an empty one, which is written as [].
 func orEmpty[T any](list []T) []T {
 	if list == nil {

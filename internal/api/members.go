@@ -64,17 +64,16 @@ func noteOf(body *DecisionRequest) string {
 func (h *handlers) InviteSite(
 	ctx context.Context, r InviteSiteRequestObject,
 ) (InviteSiteResponseObject, error) {
-	name, span, uses := "", defaultInvite, 1
-	if r.Body != nil && r.Body.Name != nil {
-		name = *r.Body.Name
+	terms := view.InviteTerms{Span: defaultInvite, Uses: 1}
+	if r.Body != nil {
+		given(&terms.Name, r.Body.Name)
+		given(&terms.Uses, r.Body.Uses)
+		given(&terms.Ask, r.Body.Ask)
+		if r.Body.ForSeconds != nil {
+			terms.Span = view.Duration(float64(*r.Body.ForSeconds))
+		}
 	}
-	if r.Body != nil && r.Body.ForSeconds != nil {
-		span = view.Duration(float64(*r.Body.ForSeconds))
-	}
-	if r.Body != nil && r.Body.Uses != nil {
-		uses = *r.Body.Uses
-	}
-	invitation, err := h.backend.Invite(ctx, name, span, uses)
+	invitation, err := h.backend.Invite(ctx, terms)
 	if err != nil {
 		return nil, fmt.Errorf("invite: %w", err)
 	}

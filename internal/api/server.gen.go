@@ -130,6 +130,9 @@ type Invitation = view.Invitation
 
 // InviteRequest defines model for InviteRequest.
 type InviteRequest struct {
+	// Ask each site with it waits to be admitted by hand
+	Ask *bool `json:"ask,omitempty"`
+
 	// ForSeconds how long it can be redeemed; nothing = a day
 	ForSeconds *float32 `json:"for_seconds,omitempty"`
 

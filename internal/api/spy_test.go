@@ -154,10 +154,9 @@ func (s *spy) Ban(_ context.Context, peer, note string, keep bool) (view.MemberR
 
 func (s *spy) Listen(_ context.Context, addrs []string) error { return s.note("listen", addrs) }
 
-func (s *spy) Invite(
-	_ context.Context, name string, span time.Duration, uses int,
-) (view.Invitation, error) {
-	return view.Invitation{}, s.note("invite", "name:"+name, span, uses)
+func (s *spy) Invite(_ context.Context, terms view.InviteTerms) (view.Invitation, error) {
+	return view.Invitation{},
+		s.note("invite", "name:"+terms.Name, terms.Span, terms.Uses, terms.Ask)
 }
 
 func (s *spy) Invites(context.Context) ([]view.InviteRow, error) {

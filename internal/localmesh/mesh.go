@@ -15,6 +15,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -140,7 +141,7 @@ func (m *Mesh) found(ctx context.Context) error {
 		return nil
 	}
 	api := m.Submitter().API
-	if _, err := api.Invite(ctx, "", time.Minute, 1); err != nil {
+	if _, err := api.Invite(ctx, view.InviteTerms{Span: time.Minute, Uses: 1}); err != nil {
 		return fmt.Errorf("make the domain's key: %w", err)
 	}
 	links, err := api.Links(ctx)

@@ -35,6 +35,7 @@
 //	key.go       the domain's key: made, read, signing
 //	invites.go   what an invitation is, when it is open, its form on disk
 //	inviting.go  invitations: made, listed, redeemed
+//	asking.go    sites that wait to be admitted by hand
 //	revoke.go    invitations: revoked
 //	token.go     the text that an invitation is given as
 //	links.go        Links: opened, asked, changed, ended

@@ -34,6 +34,7 @@ type Invite struct {
 	Left    int           // uses; 0 when it was revoked
 	Uses    int           // that it had when it was made
 	By      []grid.SiteID // who redeemed it, the first one first
+	Ask     bool          // each site that comes with it waits until it is admitted by hand
 
 	// Refusal is why it is of no use; protocol.JoinAdmitted: it is open.
 	Refusal protocol.JoinRefusal
@@ -48,6 +49,8 @@ type invite struct {
 	Left      int           `json:"left"`
 	UsedMS    int64         `json:"used_ms,omitempty"` // when the last use was taken
 	By        []grid.SiteID `json:"by,omitempty"`      // who redeemed it
+	Ask       bool          `json:"ask,omitempty"`
+	Asked     []asked       `json:"asked,omitempty"` // who waits, the first one first
 	// Revoked is the number of uses that were left when it was revoked; 0: it was not. Builds
 	// that do not know of it find no use left, so that it stays closed for them, too.
 	Revoked int `json:"revoked,omitempty"`
@@ -97,8 +100,17 @@ func (i invite) public(now time.Time) Invite {
 	return Invite{
 		ID: i.Hash[:idChars], Name: i.Name, Created: time.UnixMilli(i.CreatedMS),
 		Expires: time.UnixMilli(i.ExpiresMS), Left: i.Left, Uses: i.Left + i.Revoked + len(i.By),
-		By: slices.Clone(i.By), Refusal: i.refusal(now),
+		By: slices.Clone(i.By), Ask: i.Ask, Refusal: i.refusal(now),
 	}
+}
+
+// usedBy is the invitation with one use less.
+func (i invite) usedBy(site grid.SiteID, now time.Time) invite {
+	if i.Left--; i.Left == 0 {
+		i.UsedMS = now.UnixMilli()
+	}
+	i.By = append(slices.Clip(i.By), site)
+	return i
 }
 
 // inviteName is a name as it is kept: one line of at most maxInviteName bytes.
@@ -174,6 +186,9 @@ func (i invite) validate() error {
 		if err := site.Validate(); err != nil {
 			return fmt.Errorf("invitation %s: used by: %w", id, err)
 		}
+	}
+	if err := validateAsked(i.Asked); err != nil {
+		return fmt.Errorf("invitation %s: %w", id, err)
 	}
 	return nil
 }

@@ -11,12 +11,18 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
 
-// Invite makes an invitation that is good for so long and so many sites, and returns its
-// secret, which is not stored. The name tells people what it is for, and may be empty; it is
-// cut to 64 bytes. The first one makes the domain's key.
-func (r *Registry) Invite(
-	name string, span time.Duration, uses int,
-) (secret []byte, made Invite, err error) {
+// Terms are those of an invitation.
+type Terms struct {
+	Name string        // what it is for, for people; may be empty, is cut to 64 bytes
+	Span time.Duration // it is good for so long, 1 s to MaxInvite
+	Uses int           // and for so many sites, 1 to MaxUses
+	Ask  bool          // each of them waits until it is admitted by hand
+}
+
+// Invite makes an invitation and returns its secret, which is not stored. The first one makes
+// the domain's key.
+func (r *Registry) Invite(terms Terms) (secret []byte, made Invite, err error) {
+	span, uses := terms.Span, terms.Uses
 	if span < time.Second || span > MaxInvite {
 		return nil, made, fmt.Errorf("%w: an invitation is good for 1s to %d days, not %s",
 			grid.ErrInvalid, MaxInvite/(24*time.Hour), span)
@@ -42,8 +48,8 @@ func (r *Registry) Invite(
 	secret = make([]byte, protocol.SecretBytes)
 	_, _ = rand.Read(secret) // it never fails
 	fresh := invite{
-		Hash: hashOf(secret), Name: inviteName(name), CreatedMS: now.UnixMilli(),
-		ExpiresMS: now.Add(span).UnixMilli(), Left: uses,
+		Hash: hashOf(secret), Name: inviteName(terms.Name), CreatedMS: now.UnixMilli(),
+		ExpiresMS: now.Add(span).UnixMilli(), Left: uses, Ask: terms.Ask,
 	}
 	if err := r.keepInvites(append(invites, fresh)); err != nil {
 		return nil, made, fmt.Errorf("invite: %w", err)
@@ -103,9 +109,9 @@ func (r *Registry) Inviting() bool {
 	return slices.ContainsFunc(r.invites, func(i invite) bool { return i.open(now) || i.told(now) })
 }
 
-// Redeem admits a site that knows the secret of an open invitation. The
-// admission is on disk when Redeem returns. The same site may ask again with the
-// same secret, because an answer can be lost.
+// Redeem admits a site that knows the secret of an open invitation, or notes that it waits to
+// be admitted by hand. Either is on disk when Redeem returns. The same site may ask again with
+// the same secret, because an answer can be lost.
 func (r *Registry) Redeem(site grid.SiteID, request protocol.JoinRequest) protocol.JoinAnswer {
 	r.disk.Lock()
 	defer r.disk.Unlock()
@@ -126,13 +132,13 @@ func (r *Registry) Redeem(site grid.SiteID, request protocol.JoinRequest) protoc
 	if refusal := r.invites[at].refusal(now); refusal != protocol.JoinAdmitted {
 		return refuse(refusal, "ask for a new invitation")
 	}
+	if r.invites[at].Ask {
+		return r.askedBy(site, request.Name, at)
+	}
 	// The use is written down first: a crash between the two costs a use, never
 	// admits twice.
 	invites := slices.Clone(r.invites)
-	if invites[at].Left--; invites[at].Left == 0 {
-		invites[at].UsedMS = now.UnixMilli()
-	}
-	invites[at].By = append(slices.Clip(invites[at].By), site)
+	invites[at] = invites[at].usedBy(site, now)
 	if err := r.keepInvites(invites); err != nil {
 		return refuse(protocol.JoinBroken, err.Error())
 	}

@@ -30,7 +30,7 @@ func TestBoundsOfAnInvitation(t *testing.T) {
 		{time.Hour, 0, "has 1 to 1024 uses, not 0"},
 		{time.Hour, MaxUses + 1, "has 1 to 1024 uses, not 1025"},
 	} {
-		secret, made, err := o.Invite("", c.span, c.uses)
+		secret, made, err := o.Invite(Terms{Span: c.span, Uses: c.uses})
 		if c.want != "" {
 			if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), c.want) || secret != nil {
 				t.Errorf("%s, %d uses: %v, want %q", c.span, c.uses, err, c.want)
@@ -301,7 +301,7 @@ func TestTheClockOfTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, made, err := r.Invite("", time.Hour, 1)
+	_, made, err := r.Invite(Terms{Span: time.Hour, Uses: 1})
 	if err != nil || made.Created.Before(before) || made.Created.After(time.Now()) {
 		t.Errorf("made at %s, %v", made.Created, err)
 	}

@@ -294,6 +294,9 @@ func (r *Registry) decide(
 	if err := r.decideHere(site, kind, name, note, holds); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", kind, site, err)
 	}
+	if err := r.answered(site, kind == protocol.MemberAdmit); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind, site, err)
+	}
 	if !holds {
 		return nil, nil //nolint:nilnil // no record is not an error
 	}

@@ -37,7 +37,7 @@ func open(t *testing.T, dir string, key grid.DomainKey) *office {
 
 func (o *office) invite(t *testing.T, span time.Duration, uses int) []byte {
 	t.Helper()
-	secret, _, err := o.Invite("", span, uses)
+	secret, _, err := o.Invite(Terms{Span: span, Uses: uses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestInvitationsAreBounded(t *testing.T) {
 	for range maxInvites {
 		o.invite(t, time.Hour, 1)
 	}
-	if _, _, err := o.Invite("", time.Hour, 1); !errors.Is(err, ErrTooMany) {
+	if _, _, err := o.Invite(Terms{Span: time.Hour, Uses: 1}); !errors.Is(err, ErrTooMany) {
 		t.Errorf("one more: %v, want ErrTooMany", err)
 	}
 	o.now = o.now.Add(time.Hour)
@@ -118,7 +118,8 @@ func TestInvitationsAreBounded(t *testing.T) {
 		span time.Duration
 		uses int
 	}{{0, 1}, {MaxInvite + 1, 1}, {time.Hour, 0}, {time.Hour, MaxUses + 1}} {
-		if _, _, err := o.Invite("", c.span, c.uses); !errors.Is(err, grid.ErrInvalid) {
+		_, _, err := o.Invite(Terms{Span: c.span, Uses: c.uses})
+		if !errors.Is(err, grid.ErrInvalid) {
 			t.Errorf("%s, %d uses: %v, want ErrInvalid", c.span, c.uses, err)
 		}
 	}
@@ -133,7 +134,7 @@ func TestWhoDoesNotHoldTheKeyDecidesForHimself(t *testing.T) {
 	if _, err := o.Merge(append(holder.Roster().Records(), *answer.Admit)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := o.Invite("", time.Hour, 1); !errors.Is(err, ErrNoKey) {
+	if _, _, err := o.Invite(Terms{Span: time.Hour, Uses: 1}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("Invite = %v, want ErrNoKey", err)
 	}
 	record, err := o.Ban("b", "", "noisy")

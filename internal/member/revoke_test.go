@@ -23,7 +23,7 @@ import (
 // made makes an invitation with a name.
 func (o *office) made(t *testing.T, name string, uses int) (secret []byte, id string) {
 	t.Helper()
-	secret, i, err := o.Invite(name, time.Hour, uses)
+	secret, i, err := o.Invite(Terms{Name: name, Span: time.Hour, Uses: uses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func (l *ledger) open(n int) bool {
 func (l *ledger) issue(t *rapid.T) {
 	span := time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute
 	uses := rapid.IntRange(1, 3).Draw(t, "uses")
-	secret, _, err := l.o.Invite("", span, uses)
+	secret, _, err := l.o.Invite(Terms{Span: span, Uses: uses})
 	if err != nil {
 		t.Fatal(err)
 	}

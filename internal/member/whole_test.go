@@ -174,7 +174,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 			return err
 		}},
 		"an invitation": {invitesFile, true, func(o *office) error {
-			made, _, err := o.Invite("", time.Hour, 1)
+			made, _, err := o.Invite(Terms{Span: time.Hour, Uses: 1})
 			if (err == nil) != (made != nil) {
 				t.Errorf("a secret of %d bytes, %v", len(made), err)
 			}
@@ -240,14 +240,14 @@ func TestTheFirstInvitation(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none")
 	o := open(t, dir, "")
-	_, _, err := o.Invite("", time.Hour, 1)
+	_, _, err := o.Invite(Terms{Span: time.Hour, Uses: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), "invite: make the domain's key: ") || o.Holds() {
 		t.Errorf("without a folder: %v, holds a key: %t", err, o.Holds())
 	}
 	if err = os.MkdirAll(filepath.Join(dir, rosterFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = o.Invite("", time.Hour, 1)
+	_, _, err = o.Invite(Terms{Span: time.Hour, Uses: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), "invite: write roster.json: ") {
 		t.Errorf("without a roster: %v", err)
 	}
@@ -288,7 +288,7 @@ func TestWhichKeyCounts(t *testing.T) {
 	if o.Holds() || o.Key() != other {
 		t.Errorf("another key: holds it %t, %s", o.Holds(), o.Key())
 	}
-	_, _, err := o.Invite("", time.Hour, 1)
+	_, _, err := o.Invite(Terms{Span: time.Hour, Uses: 1})
 	want := "invite: this site does not hold the domain's key; invite from the site that does, " +
 		"or remove domain-key to start a domain of your own"
 	if !errors.Is(err, ErrNoKey) || err.Error() != want {

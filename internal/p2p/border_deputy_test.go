@@ -60,7 +60,7 @@ func TestMandatesThatAreNoGood(t *testing.T) {
 	}
 	stranger, err := member.Open(member.Config{Domain: "south", Self: other.Site()})
 	if err == nil {
-		_, _, err = stranger.Invite("", time.Hour, 1)
+		_, _, err = stranger.Invite(member.Terms{Span: time.Hour, Uses: 1})
 	}
 	if err != nil {
 		t.Fatal(err)

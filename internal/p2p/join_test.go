@@ -62,7 +62,7 @@ func (s *seat) start(t *testing.T, key grid.DomainKey) node {
 
 func (n node) invite(t *testing.T, span time.Duration, uses int) []byte {
 	t.Helper()
-	secret, _, err := n.cfg.Members.Invite("", span, uses)
+	secret, _, err := n.cfg.Members.Invite(member.Terms{Span: span, Uses: uses})
 	if err != nil {
 		t.Fatal(err)
 	}

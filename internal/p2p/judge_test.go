@@ -23,7 +23,7 @@ func keeper(t *testing.T) func(*Config) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = reg.Invite("", time.Hour, 1); err != nil {
+		if _, _, err = reg.Invite(member.Terms{Span: time.Hour, Uses: 1}); err != nil {
 			t.Fatal(err)
 		}
 		c.Members, c.AcceptAnyone = reg, false

@@ -1,6 +1,10 @@
 package view
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // Invitation is given to an invited site.
 type Invitation struct {
@@ -12,6 +16,14 @@ type Invitation struct {
 	Expires Time          `json:"expires,omitzero"`
 	Uses    int           `json:"uses"`
 	Notices []Notice      `json:"notices"` // what may keep the invited site from joining
+}
+
+// InviteTerms are what an invitation is asked for with.
+type InviteTerms struct {
+	Name string        // what it is for, for people; may be empty
+	Span time.Duration // it is good for so long, at least 1 s
+	Uses int           // and for so many sites, at least 1
+	Ask  bool          // each of them waits until it is admitted by hand
 }
 
 // OpenInvitation is an invitation that can still be redeemed, without its secret.
@@ -33,6 +45,7 @@ type InviteRow struct {
 	Left    int           `json:"left"` // uses; 0 when it was revoked
 	Uses    int           `json:"uses"` // that it had when it was made
 	By      []InvitedSite `json:"by"`   // who has used it, the first one first
+	Ask     bool          `json:"ask"`  // each site with it waits to be admitted by hand
 }
 
 // InvitedSite is a site that has used an invitation.
@@ -45,7 +58,8 @@ type InvitedSite struct {
 type MemberRow struct {
 	Site grid.SiteID `json:"site"`
 	Name string      `json:"name,omitempty"`
-	// self, listed, roster, admitted, anyone, banned (by the domain) or banned-here
+	// self, listed, roster, admitted, anyone, pending (waits to be admitted), banned (by the
+	// domain) or banned-here
 	Standing  string `json:"standing"`
 	Member    bool   `json:"member"`    // it may take part
 	Connected bool   `json:"connected"` // a stream is open now

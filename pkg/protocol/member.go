@@ -78,7 +78,9 @@ const (
 	JoinFull      JoinRefusal = 5           // the domain has as many members as a roster holds
 	JoinBroken    JoinRefusal = 6           // the inviter cannot write the admission down
 	JoinRevoked   JoinRefusal = 7           // the invitation was revoked
-	JoinRefusals              = JoinRevoked // the last one
+	JoinPending   JoinRefusal = 8           // not yet: a person at the inviter decides
+	JoinCrowded   JoinRefusal = 9           // too many wait for that already
+	JoinRefusals              = JoinCrowded // the last one
 	SecretBytes               = 16          // of an invitation
 	MaxNoteBytes              = 128         // of a record
 	MaxListed                 = 1_024       // sites of a JoinAnswer
@@ -96,7 +98,8 @@ func (r JoinRefusal) String() string {
 		"admitted", "the invitation is not known there", "the invitation has expired",
 		"the invitation is used up",
 		"this site is banned", "the domain is full", "the inviter cannot write the admission down",
-		"the invitation was revoked",
+		"the invitation was revoked", "the inviter has not admitted this site yet",
+		"too many sites wait to be admitted with this invitation",
 	}
 	if int(r) < len(names) {
 		return names[r]

@@ -18,11 +18,12 @@ import (
 // maxInviteAddrs bounds the addresses that an invitation names.
 const maxInviteAddrs = protocol.MaxJoinAddrs
 
-// Invite makes an invitation that so many sites may redeem for so long. Where
-// anyone is accepted it only says where the domain is.
-func (b *Backend) Invite(
-	_ context.Context, name string, span time.Duration, uses int,
-) (view.Invitation, error) {
+// Invite makes an invitation. Where anyone is accepted it only says where the domain is.
+func (b *Backend) Invite(_ context.Context, terms view.InviteTerms) (view.Invitation, error) {
+	if terms.Ask && b.cfg.P2P.AcceptAnyone {
+		return view.Invitation{}, fmt.Errorf("%w: this site works with anyone (accept: anyone), so "+
+			"that nobody would wait; set accept: listed first", view.ErrConflict)
+	}
 	addrs, notices := b.inviteAddrs()
 	if len(addrs) == 0 {
 		return view.Invitation{}, fmt.Errorf(
@@ -32,14 +33,14 @@ func (b *Backend) Invite(
 	}
 	token := member.Token{
 		Domain: b.cfg.P2P.Domain, Inviter: b.mesh.Self(), Addrs: addrs,
-		Expires: time.Now().Add(span),
+		Expires: time.Now().Add(terms.Span),
 	}
 	open := b.cfg.P2P.AcceptAnyone && b.members.Key() == ""
 	var made member.Invite
 	if !open {
 		var secret []byte
 		var err error
-		if secret, made, err = b.members.Invite(name, span, uses); err != nil {
+		if secret, made, err = b.members.Invite(member.Terms(terms)); err != nil {
 			return view.Invitation{}, memberError(err)
 		}
 		token.Key, token.Secret, token.Expires = b.members.Key(), secret, made.Expires
@@ -51,7 +52,7 @@ func (b *Backend) Invite(
 	}
 	return view.Invitation{
 		ID: made.ID, Token: text, Name: made.Name, Domain: token.Domain, Open: open,
-		Expires: view.At(token.Expires.Truncate(time.Second)), Uses: uses, Notices: notices,
+		Expires: view.At(token.Expires.Truncate(time.Second)), Uses: terms.Uses, Notices: notices,
 	}, nil
 }
 
@@ -138,6 +139,7 @@ func inviteRows(invites []member.Invite, called names) []view.InviteRow {
 		row := view.InviteRow{
 			ID: i.ID, Name: i.Name, State: inviteState(i.Refusal), Created: view.At(i.Created),
 			Expires: view.At(i.Expires), Left: i.Left, Uses: i.Uses, By: []view.InvitedSite{},
+			Ask: i.Ask,
 		}
 		for _, site := range i.By {
 			row.By = append(row.By, view.InvitedSite{Site: site, Name: called[site]})

@@ -43,6 +43,11 @@ func (b *Backend) memberRows(called names) []view.MemberRow {
 	for _, e := range b.members.Entries() {
 		rows[e.Site] = view.MemberRow{Site: e.Site, Name: e.Name, Since: view.At(e.Since), Note: e.Note}
 	}
+	for _, p := range b.members.Waiting() {
+		if _, known := rows[p.Site]; !known {
+			rows[p.Site] = pendingRow(p)
+		}
+	}
 	present := make(map[grid.SiteID]bool)
 	for _, p := range b.mesh.Peers() {
 		present[p.Site] = true
@@ -59,7 +64,9 @@ func (b *Backend) memberRows(called names) []view.MemberRow {
 	list := make([]view.MemberRow, 0, len(rows))
 	for site, row := range rows {
 		row.Member, row.Connected = b.mesh.Judge(site) == grid.ReasonNone, present[site] || site == self
-		row.Standing = b.standing(site, listed)
+		if standing := b.standing(site, listed); standing != "anyone" || row.Member {
+			row.Standing = standing
+		}
 		if name := called[site]; name != "" {
 			row.Name = name
 		}
@@ -72,6 +79,17 @@ func (b *Backend) memberRows(called names) []view.MemberRow {
 		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(string(x.Site), string(y.Site)))
 	})
 	return list
+}
+
+// pendingRow is a site that waits to be admitted.
+func pendingRow(p member.Pending) view.MemberRow {
+	note := "came with invitation " + p.Invite.ID
+	if p.Invite.Name != "" {
+		note += " (" + p.Invite.Name + ")"
+	}
+	return view.MemberRow{
+		Site: p.Site, Name: p.Name, Since: view.At(p.Since), Standing: "pending", Note: note,
+	}
 }
 
 // order is 0 for what comes first.
@@ -236,6 +254,29 @@ func (b *Backend) Listen(ctx context.Context, addrs []string) error {
 	return err
 }
 
+// maxWaitingNoticed are the sites that wait and are named in the status; siteagent members lists
+// all of them.
+const maxWaitingNoticed = 4
+
+// waitingNotices says who waits to be admitted.
+func waitingNotices(waiting []member.Pending) []view.Notice {
+	var notices []view.Notice
+	for _, p := range waiting[:min(len(waiting), maxWaitingNoticed)] {
+		notices = append(notices, view.Notice{
+			Text:   cmp.Or(p.Name, string(p.Site)) + " waits to be admitted to the domain",
+			Cause:  pendingRow(p).Note,
+			Action: fmt.Sprintf("siteagent admit %s, or siteagent ban with the same ID", p.Site),
+		})
+	}
+	if more := len(waiting) - len(notices); more > 0 {
+		notices = append(notices, view.Notice{
+			Text:   fmt.Sprintf("%d more sites wait to be admitted", more),
+			Action: "siteagent members lists them",
+		})
+	}
+	return notices
+}
+
 // fillMembers adds what the roster says to the agent's status.
 func (b *Backend) fillMembers(s *view.AgentStatus, called names) {
 	for _, row := range b.memberRows(called) {
@@ -246,6 +287,7 @@ func (b *Backend) fillMembers(s *view.AgentStatus, called names) {
 		}
 	}
 	s.OpenInvites = len(b.members.Invites())
+	s.Notices = append(s.Notices, waitingNotices(b.members.Waiting())...)
 	for _, problem := range b.members.Problems() {
 		s.Notices = append(s.Notices, view.Notice{Text: problem})
 	}

@@ -56,9 +56,8 @@ func (a *Agent) decide(row view.MemberRow) (view.MemberRow, error) {
 }
 
 // Invite makes an invitation that nobody could redeem.
-func (a *Agent) Invite(
-	_ context.Context, name string, span time.Duration, uses int,
-) (view.Invitation, error) {
+func (a *Agent) Invite(_ context.Context, terms view.InviteTerms) (view.Invitation, error) {
+	name, span, uses := terms.Name, terms.Span, terms.Uses
 	if span < time.Second || uses < 1 {
 		return view.Invitation{}, fmt.Errorf("%w: want at least 1 s and 1 use", grid.ErrInvalid)
 	}
@@ -68,6 +67,7 @@ func (a *Agent) Invite(
 	row := view.InviteRow{
 		ID: fmt.Sprint("test", len(a.invites)), Name: name, State: "open", Created: view.At(now),
 		Expires: view.At(now.Add(span)), Left: uses, Uses: uses, By: []view.InvitedSite{},
+		Ask: terms.Ask,
 	}
 	a.invites = append(a.invites, row)
 	return view.Invitation{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
 )
@@ -38,14 +37,14 @@ func (c *Client) decide(
 	return ask[view.MemberRow](ctx, c, call{method: http.MethodPost, path: path}, body)
 }
 
-// Invite makes an invitation that so many sites may redeem for so long. The name says what it is
-// for, and may be empty.
-func (c *Client) Invite(
-	ctx context.Context, name string, span time.Duration, uses int,
-) (view.Invitation, error) {
-	body := map[string]any{"for_seconds": span.Seconds(), "uses": uses}
-	if name != "" {
-		body["name"] = name
+// Invite makes an invitation.
+func (c *Client) Invite(ctx context.Context, terms view.InviteTerms) (view.Invitation, error) {
+	body := map[string]any{"for_seconds": terms.Span.Seconds(), "uses": terms.Uses}
+	if terms.Name != "" {
+		body["name"] = terms.Name
+	}
+	if terms.Ask { // left out where it is not wanted: agents of before do not know it
+		body["ask"] = true
 	}
 	return ask[view.Invitation](ctx, c, call{method: http.MethodPost, path: "/invites"}, body)
 }

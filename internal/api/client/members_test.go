@@ -14,12 +14,14 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	socket, _ := serve(t, apitest.New(clock))
 	c := connect(t, socket, "")
-	invitation, err := c.Invite(t.Context(), "lab 3", time.Hour, 3)
+	terms := view.InviteTerms{Name: "lab 3", Span: time.Hour, Uses: 3}
+	invitation, err := c.Invite(t.Context(), terms)
 	if err != nil || invitation.Token == "" || invitation.Uses != 3 ||
 		!invitation.Expires.Equal(clock().Add(time.Hour)) {
 		t.Errorf("Invite = %+v, %v", invitation, err)
 	}
-	if _, err := c.Invite(t.Context(), "", time.Hour, 0); !errors.Is(err, grid.ErrInvalid) {
+	terms.Uses = 0
+	if _, err := c.Invite(t.Context(), terms); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("Invite for nobody = %v, want ErrInvalid", err)
 	}
 	if row, err := c.Ban(t.Context(), "12D3KooWother", "left", true); err != nil || row.Member ||

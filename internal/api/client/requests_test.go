@@ -193,8 +193,10 @@ func methods() []method {
 		},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return of(c.Invite(ctx, "lab 3", time.Minute, 3))
-			}, `POST /invites application/json {"for_seconds":60,"name":"lab 3","uses":3}`, 201,
+				return of(c.Invite(ctx, view.InviteTerms{
+					Name: "lab 3", Span: time.Minute, Uses: 3, Ask: true,
+				}))
+			}, `POST /invites application/json {"ask":true,"for_seconds":60,"name":"lab 3","uses":3}`, 201,
 			`{"id":"i"}`,
 			view.Invitation{ID: "i"},
 		},
@@ -209,7 +211,7 @@ func methods() []method {
 		}, "DELETE /invites", 200, `[{"id":"i"}]`, []view.InviteRow{{ID: "i"}}},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return of(c.Invite(ctx, "", time.Minute, 3))
+				return of(c.Invite(ctx, view.InviteTerms{Span: time.Minute, Uses: 3}))
 			}, `POST /invites application/json {"for_seconds":60,"uses":3}`, 201, `{"uses":3}`,
 			view.Invitation{Uses: 3},
 		},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 )
@@ -20,7 +21,7 @@ func TestRevokedWhileJoining(t *testing.T) {
 	} {
 		h := newHall(t, 8, false)
 		h.Lobby.cfg.Log = slog.New(slog.DiscardHandler)
-		secret, _, err := h.cfg.Members.Invite("", time.Hour, 1)
+		secret, _, err := h.cfg.Members.Invite(member.Terms{Span: time.Hour, Uses: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func newHall(t *testing.T, guests int, invited bool) *hall {
 		t.Fatal(err)
 	}
 	if invited {
-		if _, _, err := members.Invite("", time.Hour, 1); err != nil {
+		if _, _, err := members.Invite(member.Terms{Span: time.Hour, Uses: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestServingAStranger(t *testing.T) {
 		}, "", 0, false, false, true},
 	} {
 		h := newHall(t, 8, true)
-		secret, _, err := h.cfg.Members.Invite("", time.Hour, 1)
+		secret, _, err := h.cfg.Members.Invite(member.Terms{Span: time.Hour, Uses: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,12 @@ func (l *Lobby) redeem(conn network.Conn, request protocol.JoinRequest) protocol
 	site := wire.SiteOf(conn.RemotePeer())
 	answer := l.cfg.Members.Redeem(site, request)
 	l.cfg.Counts.Inc(wire.CountJoins, joinLabel(answer.Refusal))
-	if answer.Refusal != protocol.JoinAdmitted {
+	switch answer.Refusal {
+	case protocol.JoinAdmitted:
+	case protocol.JoinPending: // it asks again and again
+		l.cfg.Log.Debug("a site waits to be admitted", "peer", site, "name", request.Name)
+		return understood(answer, request.Knows)
+	default:
 		l.cfg.Log.Warn("a stranger is not admitted",
 			"peer", site, "name", request.Name, "reason", answer.Refusal.String())
 		if answer.Refusal == protocol.JoinUnknown {
@@ -131,6 +136,10 @@ func joinLabel(why protocol.JoinRefusal) string {
 		return "full"
 	case protocol.JoinRevoked:
 		return "revoked"
+	case protocol.JoinPending:
+		return "pending"
+	case protocol.JoinCrowded:
+		return "waiting"
 	default:
 		return "broken"
 	}

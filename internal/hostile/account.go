@@ -1,0 +1,40 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+)
+
+// account is a user as whom the tests run; nil: the one who runs this program.
+type account struct {
+	uid, gid uint32
+	name     string
+}
+
+// accountOf is the account of a user's name or number; empty: nil.
+func accountOf(name string) (*account, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("-as: root alone can run the tests as another user")
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return nil, fmt.Errorf("-as: %w", err)
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("-as: %s has no number: %w", name, err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("-as: %s has no group's number: %w", name, err)
+	}
+	return &account{uid: uint32(uid), gid: uint32(gid), name: name}, nil
+}

@@ -67,7 +67,9 @@ func callFilter(memoryHeld bool) []byte {
 		[]unix.SockFilter{
 			skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse | uint32(unix.ENOSYS)),
 		},
-		byArgument(unix.SYS_IOCTL, callSecond, []uint32{unix.TIOCSTI}, refuse|uint32(unix.EPERM), allow),
+		byArgument(
+			unix.SYS_IOCTL, callSecond, []uint32{unix.TIOCSTI}, refuse|uint32(unix.EPERM), allow,
+		),
 		byArgument(unix.SYS_FCNTL, callSecond, sharedHolds(), refuse|uint32(unix.EINVAL), allow),
 		byArgument(unix.SYS_SOCKET, callFirst, []uint32{
 			unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK,
@@ -107,10 +109,10 @@ func byArgument(call, at uint32, values []uint32, among, other uint32) []unix.So
 	return append(begin, program...)
 }
 
-// sharedHolds are the commands of fcntl by which one command could stop another, or tell it something,
-// through a file that both may only read: inputs, and what all see of the system, belong to the
-// user that both are to the kernel. A lease lets the next one who opens the file wait for most of
-// a minute, a notice tells who reads it, and a hint of how long it lives stays with it.
+// sharedHolds are the commands of fcntl by which one command could stop another, or tell it
+// something, through a file that both may only read: inputs, and what all see of the system, belong
+// to the user that both are to the kernel. A lease lets the next one that opens the file wait for
+// most of a minute, a notice tells that it is read, and a hint of how long it lives stays with it.
 func sharedHolds() []uint32 {
 	const setDelegation = 1040 // a lease, also of a directory, since Linux 6.19
 	return []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT, setDelegation}

@@ -1,10 +1,10 @@
 package native
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,23 +21,21 @@ const (
 // that, it stays, and waits there forever. Nobody knows it then but by its arguments.
 func endStrays(dir string) error {
 	for deadline := time.Now().Add(straysWait); ; time.Sleep(straysPoll) {
-		left := strays(dir)
+		left := slices.DeleteFunc(strays(dir), refusesDeath)
 		if len(left) == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("end sandbox without a supervisor: kill process %d", left[0])
 		}
-		for _, pid := range left {
-			p, err := os.FindProcess(pid)
-			if err == nil {
-				err = p.Kill()
-			}
-			if err != nil && !errors.Is(err, os.ErrProcessDone) {
-				return fmt.Errorf("end sandbox without a supervisor: process %d: %w", pid, err)
-			}
-		}
 	}
+}
+
+// refusesDeath kills a process, or reports that it cannot: it has ended, or is another user's, who
+// may give it what arguments they like.
+func refusesDeath(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err != nil || p.Kill() != nil
 }
 
 // strays are the processes of bubblewrap whose root is in a directory.

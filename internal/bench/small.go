@@ -24,11 +24,12 @@ const (
 const (
 	figParallel = "200 files by GNU parallel"
 	figMap      = "200 files by submit map, 5 sites"
+	figRun      = "submit run -- true, 5 sites"
 	figTasks    = "tasks of 10 ms per second, 5 sites"
 )
 
 // measureSmall runs many small tasks among five sites: one command for each of 200 files, as GNU
-// parallel runs it on the bare machine, and a list of 10,000 tasks of 10 ms.
+// parallel runs it on the bare machine, single commands, and a list of 10,000 tasks of 10 ms.
 func (b *bench) measureSmall(ctx context.Context) error {
 	if err := b.build(ctx); err != nil {
 		return err
@@ -46,7 +47,23 @@ func (b *bench) measureSmall(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(b.mapFiles(ctx, f), b.manyTasks(ctx, f))
+	return errors.Join(b.mapFiles(ctx, f), b.runOne(ctx, f), b.manyTasks(ctx, f))
+}
+
+// runOne runs the smallest command as somebody at a terminal does, one after the other.
+func (b *bench) runOne(ctx context.Context, f *farm) error {
+	var s sample
+	if err := b.repeat(200, 20*time.Second, func() error {
+		cmd := exec.CommandContext( //nolint:gosec // G204: our own words
+			ctx, filepath.Join(b.dir, "submit"),
+			"--addr", f.sites[0].config.API.Socket, "run", "--runtime", "100ms", "--", "true",
+		)
+		return timed(&s, cmd.Run)
+	}); err != nil {
+		return fmt.Errorf("submit run: %w", err)
+	}
+	b.add(spanned(figRun, s, time.Millisecond)).atMost(25)
+	return nil
 }
 
 // mapFiles compresses files by both programs, in turns, and compares what they made.

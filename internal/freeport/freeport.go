@@ -28,7 +28,7 @@ const attempts = 200
 func Pick() (int, error) {
 	var last error
 	for range attempts {
-		port := lowest + rand.IntN(highest-lowest)
+		port := lowest + rand.IntN(highest-lowest) //nolint:gosec // G404: a port is no secret
 		if last = free(port); last == nil {
 			return port, nil
 		}

@@ -43,6 +43,8 @@ type Harness struct {
 	// Left lists what of an agent's attempts is left on the machine besides processes,
 	// mounts and files, such as control groups; nil = nothing can be.
 	Left func(recordPath string) []string
+	// Own names what an adapter itself keeps beside its run record.
+	Own []string
 	// Agent is a command that calls AgentMain with such an adapter; nil leaves out
 	// the cases about the agent's death.
 	Agent func(recordPath string) *exec.Cmd

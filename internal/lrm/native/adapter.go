@@ -31,7 +31,8 @@ type Config struct {
 	Processes int
 	// Idle gives commands the processor only when nobody else wants it.
 	Idle bool
-	// RecordPath is the run record of earlier agents, the same file as in Attempts.
+	// RecordPath is the run record of earlier agents, the same file as in Attempts. The
+	// directory etc beside it is the adapter's.
 	RecordPath string
 	// NoGroups leaves cgroups alone, also where the agent may make some. As root
 	// nothing bounds then how many processes a command starts: it is for tests.
@@ -96,9 +97,16 @@ func New(ctx context.Context, config Config) (*Adapter, error) {
 	if config.Processes == 0 {
 		config.Processes = defaultProcesses
 	}
-	return &Adapter{
+	a := &Adapter{
 		config: config, host: explore(ctx, config), supervisors: supervise.NewPool(config.Supervisor),
-	}, nil
+	}
+	if a.host.sandbox == Bubblewrap {
+		etc := filepath.Join(filepath.Dir(config.RecordPath), "etc")
+		if err := a.host.shareEtc(etc); err != nil {
+			a.host = host{notes: []string{"no commands: " + err.Error()}}
+		}
+	}
+	return a, nil
 }
 
 // Probe implements lrm.Adapter.
@@ -173,12 +181,18 @@ func (a *Adapter) launch(
 			attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
 		}
 		_ = group.remove() // what is left, Recover removes
+		if end.Cause == grid.CauseSandbox {
+			_ = endStrays(at.Dir) // and ends
+		}
 		return ended.result()
 	})
 }
 
 // Recover implements lrm.Adapter.
 func (a *Adapter) Recover(ctx context.Context) error {
-	err := supervise.Recover(ctx, a.config.RecordPath)
-	return errors.Join(err, a.host.groups.sweep(groupPrefix(a.config.RecordPath)))
+	return errors.Join(
+		supervise.Recover(ctx, a.config.RecordPath),
+		endStrays(filepath.Dir(a.config.RecordPath)),
+		a.host.groups.sweep(groupPrefix(a.config.RecordPath)),
+	)
 }

@@ -110,6 +110,7 @@ func harness(way string) lrmtest.Harness {
 		},
 		OwnKernel: strings.HasPrefix(way, native.GVisor),
 		Left:      native.GroupsLeft,
+		Own:       []string{"etc"},
 		Agent: func(record string) *exec.Cmd {
 			return exec.Command(os.Args[0], argAgent, record, way)
 		},
@@ -121,6 +122,15 @@ func TestConformance(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			need(t, way)
 			lrmtest.Run(t, harness(way))
+		})
+	}
+	// What the site has starts without a shell that bounds it.
+	for _, way := range bubblewrapWays() {
+		t.Run(way+" by a program of the system", func(t *testing.T) {
+			need(t, way)
+			h := harness(way)
+			h.Prefix = append([]string{"/usr/bin/env"}, h.Prefix...)
+			lrmtest.Run(t, h)
 		})
 	}
 }

@@ -62,6 +62,28 @@ func TestNoBubblewrap(t *testing.T) {
 	}
 }
 
+// TestNoEtc wants an owner to be told why there are no commands where what they all see cannot be
+// laid out.
+func TestNoEtc(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "etc"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	need(t, withBubblewrap)
+	a, err := newAdapter(t.Context(), filepath.Join(dir, "runs.jsonl"), withBubblewrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := a.Probe(t.Context())
+	if len(s.Kinds) != 0 || len(s.Notes) != 1 ||
+		!strings.HasPrefix(s.Notes[0], "no commands: lay out /etc of commands: ") {
+		t.Errorf("support = %+v", s)
+	}
+	if _, err := a.Start(t.Context(), attempt(t, "true")); !errors.Is(err, native.ErrNoSandbox) {
+		t.Errorf("start: %v", err)
+	}
+}
+
 // TestChoiceOfSandbox wants the owner's choice to be kept, and gVisor to stand in for
 // a bubblewrap that is missing only where the choice is left to the adapter.
 func TestChoiceOfSandbox(t *testing.T) {

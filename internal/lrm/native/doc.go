@@ -6,9 +6,9 @@
 //   - a root directory of its own, writable, in which whatever it writes counts as
 //     disk: empty but for /tmp, /work (where it starts, and its HOME), and the parent
 //     directories of inputs and outputs. Inputs stand at their paths, read-only.
-//   - the host's programs, read-only: /usr with /bin, /lib and so on,
-//     /etc/alternatives and the loader's cache. Nothing else of the host's files: not
-//     even the names of its users.
+//   - the host's programs, read-only: /usr with /bin, /lib and so on. In /etc, read-only,
+//     /etc/alternatives, the loader's cache, and the names of one user and one host. Nothing
+//     else of the host's files: not even the names of its users.
 //   - its own /proc, a /dev of the harmless devices, no network, no other processes.
 //   - PATH, HOME, TMPDIR, the task's variables, and an empty standard input.
 //
@@ -31,6 +31,9 @@
 //	adapter.go       Config, Adapter: what the agent asks
 //	host.go          which sandbox this machine has, by trying
 //	sandbox.go       one attempt's sandbox: arguments, limits, environment
+//	strays.go        sandboxes that nobody knows any more, ended
+//	etc.go           its /etc
+//	direct.go        how its command begins: behind a shell, or without one
 //	gvisor.go        the same under gVisor
 //	keeping.go       what a keeper of gVisor is told and tells, and whether saving works here
 //	keeper_linux.go  the keeper: it runs a command under gVisor from its states

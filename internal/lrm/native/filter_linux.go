@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +20,13 @@ const (
 	callSecond = 24
 	otherABI   = 0x40000000 // of a number: the x32 calls of amd64
 	refuse     = unix.SECCOMP_RET_ERRNO
-	families   = 4
 )
 
 // callFilter is a program for the kernel that refuses a command the system calls
 // which namespaces do not enclose: sockets that reach the machine's host or its
 // radios, the owner's keys, typing into a terminal, watches of files, which the
-// kernel counts together with the owner's, and calls that no command needs
-// and that had many holes. Where no control group holds memory it refuses
+// kernel counts together with the owner's, what holds files for others, and calls that
+// no command needs and that had many holes. Where no control group holds memory it refuses
 // memory that belongs to no process, too: looking at processes does not see it.
 // It is nil where the machine's architecture is not known.
 func callFilter(memoryHeld bool) []byte {
@@ -35,16 +35,6 @@ func callFilter(memoryHeld bool) []byte {
 	}[runtime.GOARCH]
 	if !known {
 		return nil
-	}
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-	}
-	end := func(verdict uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
-	}
-	// skipUnless goes over the next n instructions unless the value is the one.
-	skipUnless := func(value uint32, n uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: n}
 	}
 	program := []unix.SockFilter{
 		load(callArch),
@@ -71,25 +61,61 @@ func callFilter(memoryHeld bool) []byte {
 			program = append(program, skipUnless(call, 1), end(refuse|uint32(why)))
 		}
 	}
-	program = append(program,
+	const allow = unix.SECCOMP_RET_ALLOW
+	program = slices.Concat(program,
 		// io_uring makes sockets past this filter.
-		skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse|uint32(unix.ENOSYS)),
-		skipUnless(unix.SYS_IOCTL, 4), load(callSecond), skipUnless(unix.TIOCSTI, 1),
-		end(refuse|uint32(unix.EPERM)), end(unix.SECCOMP_RET_ALLOW),
-		skipUnless(unix.SYS_SOCKET, 2*families+2), load(callFirst),
+		[]unix.SockFilter{
+			skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse | uint32(unix.ENOSYS)),
+		},
+		byArgument(
+			unix.SYS_IOCTL, callSecond, []uint32{unix.TIOCSTI}, refuse|uint32(unix.EPERM), allow,
+		),
+		byArgument(unix.SYS_FCNTL, callSecond, sharedHolds(), refuse|uint32(unix.EINVAL), allow),
+		byArgument(unix.SYS_SOCKET, callFirst, []uint32{
+			unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK,
+		}, allow, refuse|uint32(unix.EAFNOSUPPORT)),
+		[]unix.SockFilter{end(allow)},
 	)
-	for _, family := range [families]uint32{
-		unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK,
-	} {
-		program = append(program, skipUnless(family, 1), end(unix.SECCOMP_RET_ALLOW))
-	}
-	program = append(program, end(refuse|uint32(unix.EAFNOSUPPORT)), end(unix.SECCOMP_RET_ALLOW))
 	var out bytes.Buffer
 	out.Grow(len(program) * int(unsafe.Sizeof(unix.SockFilter{})))
 	if binary.Write(&out, binary.NativeEndian, program) != nil {
 		return nil
 	}
 	return out.Bytes()
+}
+
+func load(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+func end(verdict uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
+}
+
+// skipUnless goes over the next n instructions unless the value is the one.
+func skipUnless(value uint32, n uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: n}
+}
+
+// byArgument ends a system call by one verdict if the argument at a place is among some values, and
+// else by the other.
+func byArgument(call, at uint32, values []uint32, among, other uint32) []unix.SockFilter {
+	var program []unix.SockFilter
+	for _, v := range values {
+		program = append(program, skipUnless(v, 1), end(among))
+	}
+	program = append(program, end(other))
+	begin := []unix.SockFilter{skipUnless(call, uint8(len(program)+1)), load(at)}
+	return append(begin, program...)
+}
+
+// sharedHolds are the commands of fcntl by which one command could stop another, or tell it
+// something, through a file that both may only read: inputs, and what all see of the system, belong
+// to the user that both are to the kernel. A lease lets the next one that opens the file wait for
+// most of a minute, a notice tells that it is read, and a hint of how long it lives stays with it.
+func sharedHolds() []uint32 {
+	const setDelegation = 1040 // a lease, also of a directory, since Linux 6.19
+	return []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT, setDelegation}
 }
 
 // watches are the calls that begin to watch files. The older one has a number on amd64 alone.

@@ -28,6 +28,7 @@ type host struct {
 	bwrap        string // bubblewrap's executable
 	gvisor       gvisor
 	system       []systemPath // of the system's programs
+	etc          string       // directory of bubblewrap's /etc
 	proc         bool         // a private /proc can be mounted
 	noMoreUsers  bool         // making user namespaces inside can be forbidden
 	countsInside bool         // the kernel counts processes for each user namespace

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +33,8 @@ func become(work *supervise.Enclosure) error {
 		return err
 	}
 	err := unix.Exec(
-		work.Program, append([]string{filepath.Base(work.Program)}, work.Args...), []string{},
+		work.Program, slices.Concat([]string{filepath.Base(work.Program)}, work.Args, work.Command),
+		[]string{},
 	)
 	return fmt.Errorf("start sandbox: %w", err)
 }
@@ -75,6 +77,19 @@ func rlimits(fileBytes int64) map[int]uint64 {
 		// These two the kernel counts for the owner and the jobs together.
 		unix.RLIMIT_SIGPENDING: pendingSignals, unix.RLIMIT_MSGQUEUE: queuedBytes,
 	}
+}
+
+// insideLimits are the kernel's limits for each process of the command, which must not bound
+// the sandbox's making: bytes of private memory, and processes in its namespace; 0 = no limit.
+func insideLimits(memory int64, processes int) map[int]uint64 {
+	limits := make(map[int]uint64)
+	if memory > 0 {
+		limits[unix.RLIMIT_DATA] = uint64(memory)
+	}
+	if processes > 0 {
+		limits[unix.RLIMIT_NPROC] = uint64(processes)
+	}
+	return limits
 }
 
 // countsInside reports whether the kernel counts processes for each user

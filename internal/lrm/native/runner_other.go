@@ -6,6 +6,8 @@ import "github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 
 func rlimits(int64) map[int]uint64 { return nil }
 
+func insideLimits(int64, int) map[int]uint64 { return nil }
+
 func callFilter(bool) []byte { return nil }
 
 func become(*supervise.Enclosure) error { return supervise.ErrUnsupported }

@@ -57,7 +57,7 @@ func (s sandbox) refuse() string {
 	return ""
 }
 
-// prepare lays out the root directory and what /etc gets.
+// prepare lays out the root directory, and what /etc gets if that is not there for all.
 func (s sandbox) prepare() error {
 	if err := lrm.PrepareDir(s.attempt); err != nil {
 		return err
@@ -67,18 +67,8 @@ func (s sandbox) prepare() error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(s.etcDir(), 0o700); err != nil {
-		return err
-	}
-	id := s.host.id()
-	for name, text := range map[string]string{
-		"passwd": "nobody:x:" + id + ":" + id + ":nobody:" + startDir + ":/bin/sh\n",
-		"group":  "nogroup:x:" + id + ":\n",
-		"hosts":  "127.0.0.1 localhost\n",
-	} {
-		if err := os.WriteFile(filepath.Join(s.etcDir(), name), []byte(text), 0o600); err != nil {
-			return err
-		}
+	if s.host.sandbox == GVisor {
+		return layEtc(s.etcDir(), s.host.id())
 	}
 	return nil
 }
@@ -97,6 +87,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 		return nil
 	}
 	work.Program, work.Args, work.StatusPath = s.host.bwrap, s.arguments(), statusPath(s.attempt)
+	s.begin(work)
 	work.Filter = s.filter()
 	work.Rlimits = rlimits(s.attempt.Limits.OrDefault().DiskBytes)
 	return nil
@@ -143,21 +134,17 @@ func (s sandbox) environment() [][2]string {
 	return append(own, s.attempt.Variables()...)
 }
 
-// etcFiles are the files of /etc that prepare writes.
-func etcFiles() []string { return []string{"passwd", "group", "hosts"} }
-
+// etcDir holds what an attempt's /etc gets where each has its own.
 func (s sandbox) etcDir() string { return filepath.Join(s.attempt.Dir, "etc") }
 
 // statusPath names the file in which bubblewrap tells how the command ended; out of its reach.
 func statusPath(a lrm.Attempt) string { return filepath.Join(a.Dir, "bwrap.json") }
 
-// arguments is bubblewrap's command line, without its name.
+// arguments is bubblewrap's command line, without its name and without what it runs.
 func (s sandbox) arguments() []string {
 	args := append(s.host.flags(), "--bind", s.attempt.WorkDir(), "/")
+	args = append(args, "--ro-bind", s.host.etc, etcPath)
 	args = append(args, mountArguments(s.host.system)...)
-	for _, name := range etcFiles() {
-		args = append(args, "--ro-bind", filepath.Join(s.etcDir(), name), "/etc/"+name)
-	}
 	args = append(
 		args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm",
 		"--remount-ro", "/dev",
@@ -177,8 +164,7 @@ func (s sandbox) arguments() []string {
 	if len(s.filter()) > 0 {
 		args = append(args, "--seccomp", fmt.Sprint(supervise.FilterFD))
 	}
-	args = append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD), "--")
-	return append(append(args, s.shell()...), s.attempt.Task.Args...)
+	return append(args, "--chdir", startDir, "--json-status-fd", fmt.Sprint(supervise.StatusFD))
 }
 
 // procMount shows a /proc of the sandbox's own that cannot be written to: to the

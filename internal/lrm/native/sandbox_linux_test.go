@@ -2,6 +2,7 @@ package native
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -118,8 +119,19 @@ func TestWhatACommandFinds(t *testing.T) {
 	t.Parallel()
 	for kind, id := range map[string]string{Bubblewrap: "65534", GVisor: "0"} {
 		s := boxed(t, kind, "true")
+		dirs := []string{"work", "work/work", "work/tmp"}
+		etc := filepath.Join(s.attempt.Dir, "etc")
+		if kind == GVisor {
+			dirs = append(dirs, "etc")
+		} else {
+			etc = filepath.Join(t.TempDir(), "etc")
+		}
 		for range 2 { // also when they are there already
-			if err := s.prepare(); err != nil {
+			err := s.prepare()
+			if kind == Bubblewrap {
+				err = errors.Join(err, s.host.shareEtc(etc))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,11 +139,11 @@ func TestWhatACommandFinds(t *testing.T) {
 			"passwd": "nobody:x:" + id + ":" + id + ":nobody:/work:/bin/sh\n",
 			"group":  "nogroup:x:" + id + ":\n", "hosts": "127.0.0.1 localhost\n",
 		} {
-			if got := holds(t, filepath.Join(s.attempt.Dir, "etc", name)); got != want {
+			if got := holds(t, filepath.Join(etc, name)); got != want {
 				t.Errorf("%s: /etc/%s is %q, want %q", kind, name, got, want)
 			}
 		}
-		for _, dir := range []string{"work", "work/work", "work/tmp", "etc"} {
+		for _, dir := range dirs {
 			if info, err := os.Stat(filepath.Join(s.attempt.Dir, dir)); err != nil ||
 				info.Mode() != os.ModeDir|0o700 {
 				t.Errorf("%s: %s is %v, %v", kind, dir, info, err)
@@ -139,14 +151,14 @@ func TestWhatACommandFinds(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"work", "etc"} {
-		s := boxed(t, Bubblewrap, "true")
+		s := boxed(t, GVisor, "true")
 		put(t, filepath.Join(s.attempt.Dir, name), "")
 		if err := s.prepare(); err == nil {
 			t.Errorf("%s is a file, and all is prepared", name)
 		}
 	}
 	for _, name := range []string{"work/work", "etc/hosts"} {
-		s := boxed(t, Bubblewrap, "true")
+		s := boxed(t, GVisor, "true")
 		if err := s.prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -167,6 +179,60 @@ func TestWhatACommandFinds(t *testing.T) {
 	}
 }
 
+// The /etc that all share has a place for what of the system is mounted there, and what
+// somebody changed in it is put right.
+func TestTheEtcThatAllShare(t *testing.T) {
+	t.Parallel()
+	s := boxed(t, Bubblewrap, "true")
+	cache := filepath.Join(t.TempDir(), "cache")
+	put(t, cache, "of the host")
+	s.host.system = append(s.host.system,
+		systemPath{path: "/etc/alternatives", host: t.TempDir()},
+		systemPath{path: "/etc/ld.so.cache", host: cache},
+	)
+	dir := filepath.Join(t.TempDir(), "state", "etc")
+	for range 2 {
+		if err := s.host.shareEtc(dir); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, "passwd"), "somebody")
+	}
+	if err := s.host.shareEtc(dir); err != nil || s.host.etc != dir {
+		t.Errorf("it is at %q, %v", s.host.etc, err)
+	}
+	if got := holds(t, filepath.Join(dir, "passwd")); !strings.HasPrefix(got, "nobody:x:65534:") {
+		t.Errorf("/etc/passwd is %q", got)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var has []string
+	for _, e := range entries {
+		has = append(has, e.Name()+" "+e.Type().String())
+	}
+	same(t, "entries", has, []string{
+		"alternatives d---------", "group ----------", "hosts ----------", "ld.so.cache ----------",
+		"passwd ----------",
+	})
+	if got := holds(t, filepath.Join(dir, "ld.so.cache")); got != "" {
+		t.Errorf("the place of the loader's cache holds %q", got)
+	}
+	s.host.system = append(s.host.system, systemPath{path: "/etc/none", host: cache + "/none"})
+	if s.host.shareEtc(dir) == nil {
+		t.Error("what is not there has a place")
+	}
+	if s.host.shareEtc(cache) == nil {
+		t.Error("a file is an /etc")
+	}
+	swapped := systemPath{path: "/etc/alternatives", host: cache}
+	s.host.system = []systemPath{swapped}
+	if err := s.host.shareEtc(dir); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "alternatives")) {
+		t.Errorf("a directory is the place of a file: %v", err)
+	}
+}
+
 // What bubblewrap is told: namespaces, mounts in their order, variables, and the command behind
 // the shell that bounds it.
 func TestWhatBubblewrapIsTold(t *testing.T) {
@@ -174,22 +240,21 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 	s := boxed(t, Bubblewrap, "prog", "arg")
 	s.attempt.Task.Env = []grid.EnvVar{{Name: "A", Value: "1"}}
 	s.attempt.Inputs = []lrm.Bind{{SandboxPath: "/in//x", HostPath: "/host/x"}}
+	s.host.etc = "/state/etc"
 	dir := s.attempt.Dir
 	want := slices.Concat(
 		[]string{
 			"--die-with-parent", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534",
 			"--cap-drop", "ALL", "--new-session", "--hostname", "sandbox", "--disable-userns",
-			"--bind", dir + "/work", "/", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
-			"--ro-bind", dir + "/etc/passwd", "/etc/passwd", "--ro-bind", dir + "/etc/group", "/etc/group",
-			"--ro-bind", dir + "/etc/hosts", "/etc/hosts",
+			"--bind", dir + "/work", "/", "--ro-bind", "/state/etc", "/etc",
+			"--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
 			"--dev", "/dev", "--bind", dir + "/work/tmp", "/dev/shm", "--remount-ro", "/dev",
 			"--proc", "/proc", "--remount-ro", "/proc", "--ro-bind", "/host/x", "/in/x",
 			"--setenv", "PATH", searchPath, "--setenv", "HOME", "/work", "--setenv", "TMPDIR", "/tmp",
 			"--setenv", "MRS_CKPT_DIR", "/ckpt",
 			"--setenv", "A", "1",
 		},
-		[]string{"--seccomp", "4", "--chdir", "/work", "--json-status-fd", "3", "--"},
-		[]string{"/bin/sh", "-c", `ulimit -d 3072; exec "$@"`, "sh", "prog", "arg"},
+		[]string{"--seccomp", "4", "--chdir", "/work", "--json-status-fd", "3"},
 	)
 	if s.filter() == nil {
 		want = slices.DeleteFunc(want, func(a string) bool { return a == "--seccomp" || a == "4" })
@@ -208,6 +273,8 @@ func TestWhatBubblewrapIsTold(t *testing.T) {
 		!slices.Equal(e.Args, s.arguments()) || !slices.Equal(e.Filter, s.filter()) {
 		t.Errorf("it becomes %+v", e)
 	}
+	same(t, "command", e.Command,
+		[]string{"--", "/bin/sh", "-c", `ulimit -d 3072; exec "$@"`, "sh", "prog", "arg"})
 	same(t, "limits", e.Rlimits, map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_FSIZE: 5 << 20,
 		unix.RLIMIT_SIGPENDING: 1024, unix.RLIMIT_MSGQUEUE: 1 << 16,
@@ -238,6 +305,121 @@ func TestWhatTheShellBounds(t *testing.T) {
 		s := boxed(t, Bubblewrap)
 		c.change(&s)
 		same(t, "shell", s.shell(), []string{"/bin/sh", "-c", c.want, "sh"})
+	}
+}
+
+// A program of the system begins without a shell, bounded at a gate or by its group; all else
+// has the shell's answers.
+func TestHowACommandBegins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "text"), "#!/bin/sh")
+	put(t, filepath.Join(dir, "shut"), elfMagic)
+	put(t, filepath.Join(dir, "mine"), elfMagic)
+	put(t, filepath.Join(dir, "prog"), elfMagic)
+	put(t, filepath.Join(dir, "short"), "\x7f")
+	for name, mode := range map[string]os.FileMode{
+		"text": 0o755, "prog": 0o755, "short": 0o755, "mine": 0o744,
+	} {
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hidden := filepath.Join(t.TempDir(), "prog")
+	for link, to := range map[string]string{
+		"link": "prog", "out": hidden, "round": "round", "back": filepath.Join(dir, "link"),
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "prog"), hidden); err != nil {
+		t.Fatal(err)
+	}
+	memory := groups{{controllers: []string{ctlMemory}}}
+	for _, c := range []struct {
+		name   string
+		change func(*sandbox)
+		direct bool
+		limits map[int]uint64
+	}{
+		{dir + "/prog", func(*sandbox) {}, true, map[int]uint64{unix.RLIMIT_DATA: 64 << 20}},
+		{
+			dir + "/link", func(s *sandbox) { s.host.countsInside = true }, true,
+			map[int]uint64{unix.RLIMIT_DATA: 64 << 20, unix.RLIMIT_NPROC: 7},
+		},
+		{
+			dir + "/back",
+			func(s *sandbox) { s.host.groups, s.host.countsInside = memory, true }, true,
+			map[int]uint64{unix.RLIMIT_NPROC: 7},
+		},
+		{dir + "/prog", func(s *sandbox) { s.host.groups = memory }, true, nil},
+		{dir + "/prog", func(s *sandbox) { s.attempt.Limits.MemoryBytes = 16<<20 - 1 }, false, nil},
+		{dir + "//prog", func(*sandbox) {}, false, nil},
+		{dir + "/text", func(*sandbox) {}, false, nil},
+		{dir + "/short", func(*sandbox) {}, false, nil},
+		{dir + "/shut", func(*sandbox) {}, false, nil},
+		{dir + "/mine", func(*sandbox) {}, false, nil},
+		{dir + "/none", func(*sandbox) {}, false, nil},
+		{dir + "/out", func(*sandbox) {}, false, nil},
+		{dir + "/round", func(*sandbox) {}, false, nil},
+		{hidden, func(*sandbox) {}, false, nil},
+		{dir, func(*sandbox) {}, false, nil},
+		{"none-of-that-name", func(*sandbox) {}, false, nil},
+		{"sh", func(s *sandbox) {
+			s.attempt.Task.Env = []grid.EnvVar{{Name: "PATH", Value: dir}}
+		}, false, nil},
+	} {
+		s := boxed(t, Bubblewrap, c.name, "arg")
+		s.attempt.Limits.MemoryBytes = 64 << 20
+		s.host.system = append(s.host.system, systemPath{path: dir, host: dir})
+		c.change(&s)
+		var e supervise.Enclosure
+		s.begin(&e)
+		shell := slices.Concat([]string{"--"}, s.shell(), []string{c.name, "arg"})
+		switch {
+		case c.limits != nil:
+			same(t, c.name, e, supervise.Enclosure{Command: shell, Gate: &supervise.Gate{
+				Command: []string{"--block-fd", "5", "--info-fd", "6", "--", c.name, "arg"},
+				Rlimits: c.limits,
+			}})
+		case c.direct:
+			same(t, c.name, e, supervise.Enclosure{Command: []string{"--", c.name, "arg"}})
+		default:
+			same(t, c.name, e, supervise.Enclosure{Command: shell})
+		}
+	}
+	s := boxed(t, Bubblewrap, "env")
+	s.attempt.Limits.MemoryBytes, s.host.system = 64<<20, systemPaths()
+	if !s.isDirect() {
+		t.Error("env of the system has a shell before it")
+	}
+}
+
+// Whose root stands in a directory is told by bubblewrap's own arguments, and not by those of
+// what it runs.
+func TestWhoseRootIsInADirectory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"bwrap", "--bind", "/state/a/work", "/", "--", "true"}, true},
+		{[]string{"bwrap", "--x", "--bind", "/state/a", "/"}, true},
+		{[]string{"bwrap", "--bind", "/state/a/work", "/tmp", "--", "true"}, false},
+		{[]string{"bwrap", "--bind", "/state", "/", "--", "true"}, false},
+		{[]string{"bwrap", "--bind", "/stateless/a", "/", "--", "true"}, false},
+		{[]string{"bwrap", "--", "bwrap", "--bind", "/state/a", "/"}, false},
+		{[]string{"bwrap", "--bind", "/state/a"}, false},
+		{[]string{""}, false},
+	} {
+		if got := hasRootIn(c.args, "/state"); got != c.want {
+			t.Errorf("%q: %t", c.args, got)
+		}
+	}
+	s := boxed(t, Bubblewrap, "true")
+	if !hasRootIn(append([]string{"bwrap"}, s.arguments()...), filepath.Dir(s.attempt.Dir)) {
+		t.Error("an attempt's own arguments do not tell it")
 	}
 }
 

@@ -274,7 +274,9 @@ func TestASupervisorWithoutDescriptors(t *testing.T) {
 	for most := uint64(4); whole < 3 && most < 60; most++ {
 		s := spec(t, "exit", "9")
 		if most%2 == 0 {
-			s.Enclosure = shell("exit 9")
+			if s.Enclosure = shell("exit 9"); most%4 == 0 {
+				s.Enclosure = gated("exit 9")
+			}
 			s.Enclosure.StatusPath, s.Enclosure.Filter = filepath.Join(s.Dir, "status"), []byte("f")
 		}
 		b := startByHand(t)

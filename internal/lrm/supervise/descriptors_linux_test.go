@@ -74,6 +74,23 @@ func TestASupervisorKeepsNoFileOfAnAttempt(t *testing.T) {
 			s.Enclosure = shell("exit 0")
 			s.Enclosure.StatusPath = s.Dir
 		}},
+		{"at a gate", func(s *supervise.Spec) { s.Enclosure = gated("exit 0") }},
+		{"at a gate where nobody is told of", func(s *supervise.Spec) {
+			s.Enclosure = gated("exit 0")
+			s.Enclosure.Gate.Command = []string{"exit 0"}
+		}},
+		{"at a gate that cannot be opened", func(s *supervise.Spec) {
+			s.Enclosure = gated("exit 0")
+			s.Enclosure.Gate.Rlimits = map[int]uint64{99: 1}
+		}},
+		{"at the gate of what is not there", func(s *supervise.Spec) {
+			s.Enclosure = gated("exit 0")
+			s.Enclosure.Program = filepath.Join(s.Dir, "none")
+		}},
+		{"at the gate of what cannot be bounded", func(s *supervise.Spec) {
+			s.Enclosure = gated("exit 0")
+			s.Enclosure.Join = []string{filepath.Join(s.Dir, "none", "door")}
+		}},
 		{"without a program", func(s *supervise.Spec) {
 			s.Runner = []string{filepath.Join(s.Dir, "none")}
 		}},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -21,30 +22,40 @@ var errNotBounded = errors.New("the program cannot be bounded from outside")
 // locked and must end afterwards: it loses what the program must not have. The
 // program stops at its first step, by way of being traced, and goes on when it is
 // bounded.
-func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) error {
+//
+// What it returns is to be opened, if there is a gate.
+func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) (*gate, error) {
 	if gainsRights(e.Program) {
-		return errNotBounded
+		return nil, errNotBounded
 	}
 	if err := LeaveOwner(); err != nil {
-		return err
+		return nil, err
 	}
 	files, err := e.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer closeAll(files)
+	defer func() { closeAll(files) }()
+	var g *gate
+	if e.Gate != nil {
+		if g, files, err = newGate(e.Gate.Rlimits, files); err != nil {
+			return nil, err
+		}
+	}
 	cmd.Stdin, cmd.ExtraFiles = files[0], files[1:]
 	cmd.SysProcAttr.Ptrace = true
 	if err := cmd.Start(); err != nil {
-		return err
+		g.close()
+		return nil, err
 	}
 	pid := cmd.Process.Pid
 	if err := boundStopped(pid, e, idle); err != nil {
+		g.close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		return err
+		return nil, err
 	}
-	return nil
+	return g, nil
 }
 
 // gainsRights reports whether a program has rights of its own, which the kernel
@@ -102,9 +113,21 @@ func (e *Enclosure) Bound(pid int) error {
 			return fmt.Errorf("join group: %w", err)
 		}
 	}
-	for resource, most := range e.Rlimits {
-		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil &&
-			!errors.Is(err, unix.EPERM) {
+	return limit(pid, e.Rlimits)
+}
+
+// limit bounds a process. Where it has a lower limit already, which it cannot be relieved of,
+// that stays.
+func limit(pid int, limits map[int]uint64) error {
+	for resource, most := range limits {
+		err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil)
+		if errors.Is(err, unix.EPERM) {
+			var has unix.Rlimit
+			if unix.Prlimit(pid, resource, nil, &has) == nil && has.Max <= most {
+				continue
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("limit resource %d: %w", resource, err)
 		}
 	}
@@ -161,7 +184,12 @@ func closeAll(files []*os.File) {
 
 // enclosed is the command for the enclosure's program.
 func enclosed(e *Enclosure) *exec.Cmd {
-	cmd := exec.Command(e.Program, e.Args...) //nolint:gosec,noctx // told by the agent
+	command := e.Command
+	if e.Gate != nil {
+		command = e.Gate.Command
+	}
+	//nolint:gosec,noctx // told by the agent
+	cmd := exec.Command(e.Program, slices.Concat(e.Args, command)...)
 	cmd.Args[0] = filepath.Base(e.Program)
 	cmd.Env = []string{}
 	return cmd

@@ -24,6 +24,7 @@ type watcher struct {
 	looked  time.Time // when it looked last
 	counted time.Time // when it last looked at all processes of the machine
 	lowered time.Time
+	files   int64 // what the tree's files took on disk, at the last walk through them
 	use     int64 // of the disk, at the last look
 	room    room  // before the last look
 	known   bool  // the file system tells its free space
@@ -58,11 +59,16 @@ func pauseAfter(took time.Duration) time.Duration {
 	return max(lookEvery, min(lookShare*took, lookLatest), took)
 }
 
-// calm reports that there is nothing to be looked for yet: only the disk is watched,
-// a look was not long ago, and since then its file system, which answers quickly, has
-// lost hardly any free space to anyone.
+// calm reports that there is nothing to be looked for yet: only the disk is watched, and it
+// rests.
 func (w *watcher) calm() bool {
-	if w.spec.Processes > 0 || w.spec.WatchMemory || !w.known || time.Since(w.looked) >= lookCalm {
+	return w.spec.Processes == 0 && !w.spec.WatchMemory && w.rests()
+}
+
+// rests reports whether the files need no walk yet: the last was not long ago, and since then
+// their file system, which answers quickly, has lost hardly any free space to anyone.
+func (w *watcher) rests() bool {
+	if !w.known || time.Since(w.looked) >= lookCalm {
 		return false
 	}
 	now, ok := roomOf(w.spec.WatchDir)
@@ -78,10 +84,13 @@ func hardlyTaken(before, now room, left int64) bool {
 // measure reports what the runner has taken too much of.
 func (w *watcher) measure(now time.Time) (Report, bool) {
 	limits := w.spec.Limits
-	w.room, w.known = roomOf(w.spec.WatchDir)
-	w.looked = now
+	rests := w.rests()
+	if !rests {
+		w.room, w.known = roomOf(w.spec.WatchDir)
+		w.looked = now
+	}
 	tree := w.tree(now)
-	if report, over := w.disk(tree); over {
+	if report, over := w.disk(tree, !rests); over {
 		return report, true
 	}
 	if w.spec.Processes > 0 && len(tree) > w.spec.Processes {
@@ -118,16 +127,21 @@ func (w *watcher) tree(now time.Time) []member {
 	return nearby(w.pid())
 }
 
-// disk reports that the runner writes more than it may, or hides what it writes.
-func (w *watcher) disk(tree []member) (Report, bool) {
+// disk reports that the runner writes more than it may, or hides what it writes. Without a
+// walk through its files they count as at the last one; files without a name, which may be
+// memory, are looked at each time.
+func (w *watcher) disk(tree []member, walk bool) (Report, bool) {
 	limits := w.spec.Limits
 	if w.spec.WatchDir == "" {
 		return Report{}, false
 	}
-	use, wild := treeUse(w.spec.WatchDir)
-	if wild != "" {
-		return Report{Cause: grid.CauseDisk, Text: wild}, true
+	if walk {
+		var wild string
+		if w.files, wild = treeUse(w.spec.WatchDir); wild != "" {
+			return Report{Cause: grid.CauseDisk, Text: wild}, true
+		}
 	}
+	use := w.files
 	if use <= limits.DiskBytes {
 		disk, memory := namelessUse(tree)
 		use += disk

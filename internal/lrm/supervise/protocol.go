@@ -60,17 +60,29 @@ func (s *Spec) isWatched() bool { return s.WatchDir != "" || s.Processes > 0 || 
 // Enclosure is a sandbox's program and what it must be bounded by before it begins.
 type Enclosure struct {
 	Program    string         // the sandbox's executable
-	Args       []string       // of it
+	Args       []string       // of it, up to what it runs
+	Command    []string       // the further ones: what it runs, and what bounds that inside
+	Gate       *Gate          // what the supervisor runs in Command's place; nil = nothing
 	Join       []string       // files that take the process ID of a process that joins a group
 	StatusPath string         // file behind StatusFD; empty = none
 	Filter     []byte         // behind FilterFD; empty = none
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
 }
 
+// Gate lets the supervisor bound what a sandbox runs by limits that the sandbox's own making
+// must not have: the sandbox is made up to its command, tells InfoFD who will become that,
+// as JSON with the field child-pid, and waits at GateFD for a byte.
+type Gate struct {
+	Command []string       // in place of the enclosure's: nothing has to bound it inside
+	Rlimits map[int]uint64 // of the process that waits at the gate, by resource
+}
+
 // Descriptors of an enclosure's program.
 const (
 	StatusFD = 3 // takes what the program reports about itself
 	FilterFD = 4 // a filter of system calls, to be read
+	GateFD   = 5 // gives a byte when the command may begin; never an end
+	InfoFD   = 6 // takes who waits for that
 )
 
 // command is a line from the agent. Besides Attempt exactly one field is set.

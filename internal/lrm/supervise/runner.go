@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type runner struct {
 	ended    chan runnerEnd // it is gone
 	gone     chan struct{}  // closed when its process has ended
 	prepares chan bool      // it makes the program ready, or has
+	gated    sync.WaitGroup // its program waits at a gate
 	stdout   *capture
 	stderr   *capture
 }
@@ -77,10 +79,13 @@ func startRunner(spec Spec) (*runner, error) {
 func (r *runner) start() (report *os.File, err error) {
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
-		err = startLowly(r.spec.Idle, r.gone, func() error {
-			return startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
+		var g *gate
+		err = startLowly(r.spec.Idle, r.gone, func() (err error) {
+			g, err = startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
+			return err
 		})
 		if err == nil {
+			r.admit(g)
 			return nil, nil
 		}
 	}
@@ -110,6 +115,20 @@ func (r *runner) start() (report *os.File, err error) {
 	sacrificeFirst(r.pid())
 	lowerSession(r.pid(), r.spec.Idle)
 	return reportRead, nil
+}
+
+// admit lets a program begin that waits at a gate, once it is bounded; one that cannot be
+// is killed. reap waits for that.
+func (r *runner) admit(g *gate) {
+	if g == nil {
+		return
+	}
+	r.gated.Go(func() {
+		if err := g.open(); err != nil {
+			fmt.Fprintln(os.Stderr, "supervisor:", err)
+			_ = r.cmd.Process.Kill()
+		}
+	})
 }
 
 // prepare gives the command what each has, the runner and what it is to become.
@@ -182,6 +201,7 @@ func (r *runner) reap(reportFrom *os.File) {
 	if r.spec.Tree {
 		endOrphans(drainTimeout)
 	}
+	r.gated.Wait() // those that told who waits are gone
 	if reportFrom != nil {
 		_ = reportFrom.SetReadDeadline(time.Now().Add(reportWait))
 	}

@@ -20,6 +20,10 @@ const (
 	stillRounds = 2                      // looks in a row that find nothing running
 	starveAfter = 300 * time.Millisecond // what was told to stop may wait for a processor since then
 	starveLook  = 30 * time.Millisecond  // three ticks of the times in /proc
+	// The first process of a sandbox's namespaces ends a moment after the one outside.
+	orphanPoll = 200 * time.Microsecond // the first pause for that; each is twice the last, up to
+	orphanNap  = 5 * time.Millisecond   // this one, from which on what is left is killed
+	orphanWait = 300 * time.Millisecond // then all processes of the machine are looked at
 )
 
 // member is a process of a tree.
@@ -52,19 +56,27 @@ func (m member) running() (threads []int, sleeping bool) {
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // endOrphans kills and reaps what this process adopted. It is only called when
-// this process waits for no child of its own. Most sandboxes leave nothing, which
-// the kernel tells directly: without a child there is no descendant. Only what is left
-// is looked for among all processes of the machine.
+// this process waits for no child of its own. Most sandboxes leave nothing, or only what is
+// ending by itself, which the kernel tells directly: without a child there is no descendant.
+// To look for what is left among all processes of the machine costs more than many an attempt,
+// so that those are killed first that the kernel lists as children.
 func endOrphans(limit time.Duration) {
-	deadline := time.Now().Add(limit)
-	for reapAll() && time.Now().Before(deadline) {
-		for _, m := range descendants(os.Getpid()) {
+	began := time.Now()
+	for pause := orphanPoll; reapAll(); pause = min(2*pause, orphanNap) {
+		past := time.Since(began)
+		var left []member
+		switch {
+		case past >= limit:
+			return
+		case past >= orphanWait:
+			left = descendants(os.Getpid())
+		case pause == orphanNap:
+			left = nearby(os.Getpid())
+		}
+		for _, m := range left {
 			_ = unix.Kill(m.pid, unix.SIGKILL)
 		}
-		if !reapAll() {
-			return
-		}
-		time.Sleep(treePoll)
+		time.Sleep(pause)
 	}
 }
 

@@ -16,7 +16,7 @@ func systemVerbs() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
 		"hogShared": hogShared, "hogFile": hogFile, "forks": forks, "zombies": zombies, "daemons": daemons, "sleep": sleep,
 		"dial": dial, "terminal": terminal, "devices": devices, "privileges": privileges, "keys": keys, "trace": trace,
-		"descriptors": descriptors, "watches": watches, "ownerless": ownerless,
+		"descriptors": descriptors, "watches": watches, "holds": holds, "ownerless": ownerless,
 	}
 }
 
@@ -266,6 +266,31 @@ func watches(args []string) error {
 			leaks = append(leaks, fmt.Sprint("watch ", fd))
 		} else if err != nil && err != syscall.EMFILE {
 			leaks = append(leaks, "no watch: "+err.Error())
+		}
+	}
+	return verdict(leaks)
+}
+
+// holds tries what would stop or tell others who read the same files.
+func holds(args []string) error {
+	var leaks []string
+	for _, name := range args {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		lives := uint64(2)
+		for what, call := range map[string][2]uintptr{
+			"read lease":  {syscall.F_SETLEASE, syscall.F_RDLCK},
+			"write lease": {syscall.F_SETLEASE, syscall.F_WRLCK},
+			"delegation":  {1040, uintptr(unsafe.Pointer(&[2]uint32{0, syscall.F_RDLCK}))},
+			"notice":      {syscall.F_NOTIFY, 1},
+			"hint":        {1036, uintptr(unsafe.Pointer(&lives))},
+		} {
+			if _, _, no := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), call[0], call[1]); no == 0 {
+				leaks = append(leaks, what+" of "+name)
+			}
 		}
 	}
 	return verdict(leaks)

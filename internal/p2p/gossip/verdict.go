@@ -23,8 +23,11 @@ const (
 	causeReplay    = "replay"    // seen before
 )
 
-// queueGossip is received faster than handled, a label of wire.CountDropped.
-const queueGossip = "gossip_in"
+// Labels of wire.CountDropped.
+const (
+	queueGossip = "gossip_in"  // received faster than handled
+	queueOwn    = "gossip_own" // said faster than others would listen
+)
 
 // check is the validator: cheap questions first, the signature last. Ignored
 // messages cost nobody anything; rejected ones cost the peer that brought them
@@ -39,6 +42,9 @@ func (g *Topic) check(
 	}
 	if !own {
 		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
+			if cause == causeRate {
+				g.excess(e.Signer, from)
+			}
 			return g.invalid(cause, result)
 		}
 		if !wire.SignedBy(e.Signer, signed, signature) {

@@ -31,19 +31,22 @@ const (
 	excessRate  = 100 // and per second in the long run
 	// work that a peer's messages, and its gossip, make in a row; and per second in the long run:
 	// 3 % and 2 % of a core
-	workBurst  = 2 * time.Second
+	workBurst  = time.Second
 	workRate   = 30 * time.Millisecond
 	gossipRate = 20 * time.Millisecond
-	// a peer whose messages waited for so long without a pause is parted from
+	// a wait takes so long at least: many messages together cost less than one by one
+	workPause = 250 * time.Millisecond
+	// a peer that used up its burst, and for so long let no tenth of it come back, is parted from
 	behindMost = time.Minute
+	caughtUp   = workBurst / 10
 )
 
 // About how much work it is to look at a message, by a core of today.
 const (
-	workMessage   = 6 * time.Microsecond
+	workMessage   = 30 * time.Microsecond // this site's machines write down what they get
 	workPerKiB    = time.Microsecond
 	workSignature = 80 * time.Microsecond // to verify one
-	workOffer     = 60 * time.Microsecond // to work out what this site could offer
+	workOffer     = 80 * time.Microsecond // to work out what this site could offer
 )
 
 // Why a peer is parted from, labels of wire.CountParted.
@@ -79,31 +82,40 @@ func newWorkLimiter(perSecond time.Duration) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond.Microseconds()), int(workBurst.Microseconds()))
 }
 
-// wait lets time pass until so much work fits the limiter. It reports false when ctx ends first.
+// waitWork waits until so much work fits the limiter. It reports false when ctx ends first.
 func waitWork(ctx context.Context, l *rate.Limiter, work time.Duration) (waited, ok bool) {
 	n := min(int(work.Microseconds()), l.Burst())
 	d := l.ReserveN(time.Now(), n).Delay()
-	return d > 0, d == 0 || wire.Pause(ctx, d, nil)
+	return d > 0, d == 0 || wire.Pause(ctx, max(d, workPause), nil)
 }
 
 // work waits until a message of the peer that makes so much work may be handled. It reports false
 // when ctx ends first, and when the peer has been behind for too long: it is parted from then.
 func (g *guard) work(ctx context.Context, id peer.ID, work time.Duration) bool {
 	l := g.ledger(id)
-	began := time.Now()
 	waited, ok := waitWork(ctx, l.work, work)
-	g.mu.Lock()
-	if !waited {
-		l.behind = time.Time{}
-	} else if l.behind.IsZero() {
-		l.behind = began
+	if !ok {
+		return false
 	}
-	over := waited && time.Since(l.behind) > behindMost
-	g.mu.Unlock()
-	if over {
+	if g.isBehind(l, waited) {
 		g.leave(l, id, tooManyMessages)
+		return false
 	}
-	return ok && !over
+	return true
+}
+
+// isBehind reports whether the peer of an account was behind for too long, by now.
+func (g *guard) isBehind(l *ledger, waited bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	switch {
+	case l.behind.IsZero() && waited:
+		l.behind = now
+	case l.work.TokensAt(now) > float64(caughtUp.Microseconds()):
+		l.behind = time.Time{}
+	}
+	return !l.behind.IsZero() && now.Sub(l.behind) > behindMost
 }
 
 // gossipWork waits until so much may be done for what the peer says on the topic. Nobody is

@@ -25,15 +25,20 @@ func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) || g.m.
 func (g gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
 
 // InterceptAccept accepts connections: the peer names itself later. Only from where a peer was
-// that this site parted from, few are looked at.
+// that this site parted from, few are looked at; the others are slowed down, for to accept one and
+// hang up costs something, too. This is called for one connection at a time.
 func (g gater) InterceptAccept(at network.ConnMultiaddrs) bool {
-	return g.m.keptOut.accepts(at.RemoteMultiaddr(), time.Now())
+	ok := g.m.keptOut.accepts(at, time.Now())
+	if !ok {
+		time.Sleep(knockPause)
+	}
+	return ok
 }
 
 // InterceptSecured turns strangers away over QUIC, where the code can be sent
 // already.
 func (g gater) InterceptSecured(dir network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
-	if dir == network.DirInbound && !g.m.guard.conn(p) {
+	if dir == network.DirInbound && !g.m.keptOut.comes(p, at, time.Now()) && !g.m.guard.conn(p) {
 		return false
 	}
 	if isTCP(at.RemoteMultiaddr()) || g.m.lobby.Open(p) {

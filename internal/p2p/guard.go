@@ -76,7 +76,7 @@ type ledger struct {
 
 	streams, logs int // open now
 	used          time.Time
-	behind        time.Time // since when its messages wait without a pause; zero: they do not
+	behind        time.Time // since when its messages wait; zero: it has caught up
 }
 
 func newGuard(cfg Config) *guard {

@@ -131,8 +131,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		m.members[wire.SiteOf(id)] = true // in the one form in which IDs are compared
 	}
 	m.guard = newGuard(m.cfg)
-	m.guard.part = m.part
-	m.keptOut.patience = m.cfg.Timing.Parted
+	m.guard.part, m.keptOut.patience = m.part, m.cfg.Timing.Parted
 	m.runs = &runs{limit: m.cfg.Limits.Peers, newest: make(map[grid.SiteID]heardRun)}
 	err := m.makeMembers()
 	if err != nil {

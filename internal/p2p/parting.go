@@ -6,11 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"golang.org/x/time/rate"
 
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -20,8 +22,9 @@ const (
 	maxParted = 1024 // peers, and as many addresses; then the one that ends first is forgotten
 	// connections that are looked at from all addresses of such peers together, in a row: an
 	// honest site may be behind the same router
-	knockBurst = 8
-	knockRate  = 2 // and per second in the long run
+	knockBurst = 4
+	knockRate  = 1                     // and per second in the long run
+	knockPause = 20 * time.Millisecond // before the next connection is accepted, after such a one
 )
 
 // partings are the peers that cost this site too much a short while ago. They are kept out until
@@ -85,12 +88,25 @@ func (p *partings) hasSite(site grid.SiteID, now time.Time) bool {
 	return p.sites[site].After(now)
 }
 
-// accepts reports whether a connection from an address is looked at.
-func (p *partings) accepts(from ma.Multiaddr, now time.Time) bool {
+// comes reports whether a peer is kept out, and notes from where it comes.
+func (p *partings) comes(id peer.ID, at network.ConnMultiaddrs, now time.Time) bool {
+	if !p.has(id, now) {
+		return false
+	}
+	if addr, ok := ipOf(at.RemoteMultiaddr()); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		remember(p.addrs, addr, now, p.patience)
+	}
+	return true
+}
+
+// accepts reports whether a connection is looked at, by where it comes from.
+func (p *partings) accepts(c network.ConnMultiaddrs, now time.Time) bool {
 	if !p.some.Load() {
 		return true
 	}
-	addr, ok := ipOf(from)
+	addr, ok := ipOf(c.RemoteMultiaddr())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !ok || !p.addrs[addr].After(now) || p.knocks.AllowN(now, 1)
@@ -99,7 +115,7 @@ func (p *partings) accepts(from ma.Multiaddr, now time.Time) bool {
 // ipOf is the IP address from which a direct connection comes.
 func ipOf(a ma.Multiaddr) (netip.Addr, bool) {
 	ip, err := manet.ToIP(a)
-	if err != nil {
+	if err != nil || relay.IsCircuit(a) { // that is the relay's address
 		return netip.Addr{}, false
 	}
 	addr, ok := netip.AddrFromSlice(ip)

@@ -18,8 +18,8 @@ import (
 const (
 	workRead    = time.Microsecond // for each piece that is read
 	workPerKiB  = time.Microsecond
-	workEntry   = 8 * time.Microsecond // for each message, until it turns out to be of no use
-	workControl = 2 * time.Microsecond // for each of gossipsub's own: subscriptions, what it has
+	workEntry   = 14 * time.Microsecond // for each message, until it turns out to be of no use
+	workControl = 2 * time.Microsecond  // for each of gossipsub's own: subscriptions, what it has
 )
 
 // Account is what others may cost. Its methods are called concurrently.

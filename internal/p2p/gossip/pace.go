@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -21,6 +22,9 @@ const (
 	workEntry   = 14 * time.Microsecond // for each message, until it turns out to be of no use
 	workControl = 2 * time.Microsecond  // for each of gossipsub's own: subscriptions, what it has
 )
+
+// errEnded says that nothing more is read because the topic has ended.
+var errEnded = errors.New("the topic has ended")
 
 // Account is what others may cost. Its methods are called concurrently.
 type Account interface {
@@ -68,7 +72,7 @@ func (s *pacedStream) Read(b []byte) (int, error) {
 	n, err := s.Stream.Read(b)
 	work := workRead + time.Duration(n)*workPerKiB/1024
 	if !s.host.account.Wait(s.host.ctx, s.Conn().RemotePeer(), work) && err == nil {
-		return n, s.host.ctx.Err()
+		return n, errEnded
 	}
 	return n, err
 }

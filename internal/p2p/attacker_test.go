@@ -102,7 +102,8 @@ var floods = map[string]func(context.Context, *attacker) error{
 	},
 	"testimonies": func(ctx context.Context, a *attacker) error {
 		return a.messages(ctx, protocol.Testimony{
-			Author: a.site, Sequence: 1, IssuedMS: time.Now().UnixMilli(), Signature: make([]byte, 64),
+			Author: a.site, Sequence: 1, IssuedMS: time.Now().UnixMilli(),
+			Signature: make([]byte, 64),
 		})
 	},
 	"announcements": func(ctx context.Context, a *attacker) error {
@@ -148,7 +149,7 @@ func (a *attacker) streams(ctx context.Context, kind lp.ID) error {
 	return nil
 }
 
-// negotiation is what is said first on a stream of a kind.
+// negotiation comes first on a stream of a kind.
 func negotiation(kind lp.ID) []byte {
 	var b []byte
 	for _, line := range []string{"/multistream/1.0.0\n", string(kind) + "\n"} {
@@ -213,7 +214,8 @@ func (a *attacker) gossip(ctx context.Context, next func() []byte) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.Write(append(binary.AppendUvarint(nil, uint64(len(raw))), raw...)); err != nil {
+		frame := append(binary.AppendUvarint(nil, uint64(len(raw))), raw...)
+		if _, err := s.Write(frame); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ const (
 	tooManyMessages = "messages"
 )
 
-// extraWork is what a message costs besides being read.
+// extraWork is the work that a message makes besides being read.
 func extraWork(message protocol.Message) time.Duration {
 	switch m := message.(type) {
 	case protocol.Roster:
@@ -73,7 +73,7 @@ func extraWork(message protocol.Message) time.Duration {
 	}
 }
 
-// readingWork is what it costs to read a message of that size.
+// readingWork is the work to read a message of that size.
 func readingWork(size int) time.Duration {
 	return workMessage + time.Duration(size)*workPerKiB/1024
 }

@@ -53,11 +53,11 @@ func TestWhoGoesOnIsPartedFrom(t *testing.T) {
 				}
 				for i := range c.spared {
 					if c.does(g, id) || len(gone) > 0 {
-						t.Fatalf("%d more: want refusals, and nobody parted from, have %v", i+1, gone)
+						t.Fatalf("%d more: want refusals alone, parted from %v", i+1, gone)
 					}
 				}
 				if c.does(g, id) || gone[id] != c.why || len(gone) != 1 {
-					t.Errorf("parted from %v, want the one that went on, because of its %s", gone, c.why)
+					t.Errorf("parted from %v, want the one that went on: %s", gone, c.why)
 				}
 				if !c.does(g, newID(2)) {
 					t.Error("another peer is refused")
@@ -166,7 +166,7 @@ func TestAFloodOfMessagesIsReadForAPartOfACore(t *testing.T) {
 				took := time.Since(began)
 				most := (workBurst + time.Duration(took.Seconds()*float64(workRate))) * 101 / 100
 				if did := time.Duration(read) * work; did > most || did < workBurst {
-					t.Errorf("%d messages, %s of work, in %s; want at most %s", read, did, took, most)
+					t.Errorf("%d messages, %s of work, in %s; want %s", read, did, took, most)
 				}
 				if gone[id] != tooManyMessages || took < behindMost {
 					t.Errorf("parted from after %s: %v; want it after a minute", took, gone)
@@ -259,7 +259,8 @@ func TestWhoIsKeptOut(t *testing.T) {
 	for i := range 2 * maxParted {
 		out.add(site(1+i), nil, now.Add(time.Duration(i)*time.Millisecond))
 	}
-	if len(out.sites) != maxParted || out.hasSite(site(1), now) || !out.hasSite(site(2*maxParted), now) {
-		t.Errorf("%d are remembered, want %d, those with the most time left", len(out.sites), maxParted)
+	if first, last := site(1), site(2*maxParted); len(out.sites) != maxParted ||
+		out.hasSite(first, now) || !out.hasSite(last, now) {
+		t.Errorf("%d are kept out, want %d, with the most time left", len(out.sites), maxParted)
 	}
 }

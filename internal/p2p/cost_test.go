@@ -7,12 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // costEnv names a siteagent, which is flooded by each kind of attack.
@@ -35,23 +39,56 @@ func TestWhatAFloodCostsAnAgent(t *testing.T) {
 	for kind := range floods {
 		t.Run(kind, func(t *testing.T) {
 			victim, pid := startVictim(t, program)
+			cfg := testConfig(t)
+			cfg.Bootstrap = []string{victim.Addrs[0].String() + "/p2p/" + victim.ID.String()}
+			honest := startSite(t, cfg)
+			eventually(t, "an honest site is there", func() bool { return honest.peers() == 1 })
 			a := newAttacker(t, victim)
 			ctx, cancel := context.WithTimeout(t.Context(), length)
 			defer cancel()
 			before := used(t, pid)
 			early := time.AfterFunc(10*time.Second, func() {
-				t.Logf("in the first 10 s: %.1f %% of a core", 100*(used(t, pid)-before).Seconds()/10)
-				before = used(t, pid)
+				now := used(t, pid)
+				t.Logf("in the first 10 s: %.1f %% of a core", 10*(now-before).Seconds())
+				before = now
 			})
 			defer early.Stop()
+			rounds := make(chan []time.Duration, 1)
+			go func() { rounds <- honest.rounds(ctx, wire.SiteOf(victim.ID)) }()
 			away := a.attack(ctx, kind)
+			took := <-rounds
 			share := (used(t, pid) - before).Seconds() / (length - 10*time.Second).Seconds()
 			t.Logf("after that: %.1f %% of a core; turned away %d times", 100*share, away)
+			slices.Sort(took)
+			p95 := took[len(took)*95/100]
+			t.Logf("%d honest rounds: half within %s, 95 %% within %s, all within %s",
+				len(took), took[len(took)/2], p95, took[len(took)-1])
+			if p95 > 150*time.Millisecond || len(honest.losses()) > 0 {
+				t.Errorf("honest rounds take %s, lost %v", p95, honest.losses())
+			}
 			if share > 0.05 {
-				t.Errorf("a flood of %s costs %.1f %% of a core, want at most 5 %%", kind, 100*share)
+				t.Errorf("a flood of %s costs too much, want at most 5 %%", kind)
 			}
 		})
 	}
+}
+
+// rounds asks a site for offers again and again, and tells how long each answer took.
+func (n node) rounds(ctx context.Context, site grid.SiteID) (took []time.Duration) {
+	for ctx.Err() == nil {
+		began, before := time.Now(), n.count()
+		if n.Send(site, announcement(n.Self(), len(took))) != nil {
+			break
+		}
+		for n.count() == before && ctx.Err() == nil {
+			wire.Pause(ctx, time.Millisecond, nil)
+		}
+		if ctx.Err() == nil {
+			took = append(took, time.Since(began))
+		}
+		wire.Pause(ctx, 100*time.Millisecond, nil)
+	}
+	return took
 }
 
 // startVictim runs an agent in a directory of its own.

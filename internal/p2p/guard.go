@@ -96,9 +96,11 @@ func (g *guard) blank() *ledger {
 		hellos: rate.NewLimiter(g.helloRate, helloBurst),
 		late:   rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
 		messages: rate.NewLimiter(messageRate, messageBurst), bytes: rate.NewLimiter(byteRate, byteBurst),
-		opens: rate.NewLimiter(streamRate, streamBurst), others: rate.NewLimiter(otherRate, otherBurst),
-		refused: rate.NewLimiter(refusedRate, refusedBurst), conns: rate.NewLimiter(connRate, connBurst),
-		work: newWorkLimiter(workRate), gossip: newWorkLimiter(gossipRate),
+		opens:   rate.NewLimiter(streamRate, streamBurst),
+		others:  rate.NewLimiter(otherRate, otherBurst),
+		refused: rate.NewLimiter(refusedRate, refusedBurst),
+		conns:   rate.NewLimiter(connRate, connBurst),
+		work:    newWorkLimiter(workRate), gossip: newWorkLimiter(gossipRate),
 		excess: rate.NewLimiter(excessRate, excessBurst),
 	}
 }

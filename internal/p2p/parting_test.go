@@ -141,8 +141,12 @@ func TestWhatPartingMeans(t *testing.T) {
 	if q.Count(wire.CountParted, tooManyStreams) != 1 || q.Count(wire.CountRefused, "flood") != 1 {
 		t.Error("want it counted once")
 	}
-	if said := r.waiting(t); len(said) != 1 || said[0].(protocol.Hello).Refusal != grid.ReasonFlood {
-		t.Errorf("it is told %v, want why", said)
+	said := r.waiting(t)
+	if len(said) != 1 {
+		t.Fatalf("it is told %v, want why", said)
+	}
+	if hello, is := said[0].(protocol.Hello); !is || hello.Refusal != grid.ReasonFlood {
+		t.Errorf("it is told %v, want why", hello)
 	}
 	if !q.lines.has("WARN", string(site), tooManyStreams) {
 		t.Error("the log does not say whom it was parted from, and why")

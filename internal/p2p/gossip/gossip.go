@@ -49,7 +49,7 @@ type Config struct {
 
 	// Allowed reports whether a site may be a member now.
 	Allowed func(grid.SiteID) bool
-	// Account is what peers may cost here.
+	// Account bounds what peers may cost here.
 	Account Account
 	// LateOwn reports whether an expired envelope that a peer signed itself is forgiven.
 	LateOwn func(peer.ID) bool

@@ -26,7 +26,7 @@ const (
 // errEnded says that nothing more is read because the topic has ended.
 var errEnded = errors.New("the topic has ended")
 
-// Account is what others may cost. Its methods are called concurrently.
+// Account bounds what others may cost. Its methods are called concurrently.
 type Account interface {
 	// Wait waits until so much more work may be done for what a peer says. It reports false when
 	// ctx ends first.

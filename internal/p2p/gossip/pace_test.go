@@ -64,11 +64,14 @@ func TestWhatIsSaidIsWeighed(t *testing.T) {
 		rpc  *pubsub.RPC
 		want time.Duration
 	}{
-		"nothing":       {rpc: &pubsub.RPC{}},
-		"messages":      {&pubsub.RPC{RPC: pb.RPC{Publish: make([]*pb.Message, 2)}}, 2 * workEntry},
-		"subscriptions": {&pubsub.RPC{RPC: pb.RPC{Subscriptions: make([]*pb.RPC_SubOpts, 3)}}, 3 * workControl},
+		"nothing":  {rpc: &pubsub.RPC{}},
+		"messages": {&pubsub.RPC{RPC: pb.RPC{Publish: make([]*pb.Message, 2)}}, 2 * workEntry},
+		"subscriptions": {
+			&pubsub.RPC{RPC: pb.RPC{Subscriptions: make([]*pb.RPC_SubOpts, 3)}}, 3 * workControl,
+		},
 		"what it has": {
-			control(&pb.ControlMessage{Ihave: []*pb.ControlIHave{{MessageIDs: ids}}}), 4 * workControl,
+			control(&pb.ControlMessage{Ihave: []*pb.ControlIHave{{MessageIDs: ids}}}),
+			4 * workControl,
 		},
 		"what it wants": {
 			control(&pb.ControlMessage{Iwant: []*pb.ControlIWant{{MessageIDs: ids}, {}}}),
@@ -205,7 +208,7 @@ func TestWhatNobodyWouldHearIsNotSent(t *testing.T) {
 		m := announcement(a.cfg.Self, i)
 		eventually(t, "it hears itself", func() bool { return own.has(a.cfg.Self, m) })
 		if i < burst {
-			eventually(t, "the other one hears it", func() bool { return others.has(a.cfg.Self, m) })
+			eventually(t, "the other hears it", func() bool { return others.has(a.cfg.Self, m) })
 		}
 	}
 	if got := a.cfg.Counts.Get(wire.CountDropped, queueOwn); got != said-burst {

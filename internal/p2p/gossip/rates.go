@@ -64,5 +64,5 @@ func (r *rates) take(site grid.SiteID, now time.Time, bytes int) bool {
 	return bucket.AllowN(now, r.tokens(bytes))
 }
 
-// tokens is what a message of that size costs.
+// tokens are the price of a message of that size.
 func (r *rates) tokens(bytes int) int { return min(1+bytes/tokenBytes, r.burst) }

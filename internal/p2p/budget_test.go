@@ -250,6 +250,9 @@ func TestWhoIsKeptOut(t *testing.T) {
 		t.Error("want a site kept out once")
 	}
 	later := now.Add(time.Minute)
+	if got := out.list(later); len(got) > 0 {
+		t.Errorf("%v are still named", got)
+	}
 	if !out.hasSite(site(0), later.Add(-1)) || out.hasSite(site(0), later) {
 		t.Error("want it kept out for a minute")
 	}

@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,23 @@ func (p *partings) comes(id peer.ID, at network.ConnMultiaddrs, now time.Time) b
 	}
 	return true
 }
+
+// list names the sites that are kept out, ascending.
+func (p *partings) list(now time.Time) (sites []grid.SiteID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for site, until := range p.sites {
+		if until.After(now) {
+			sites = append(sites, site)
+		}
+	}
+	slices.Sort(sites)
+	return sites
+}
+
+// KeptOut names the sites that cost this one too much a short while ago, ascending. They are
+// turned away for some minutes.
+func (m *Mesh) KeptOut() []grid.SiteID { return m.keptOut.list(time.Now()) }
 
 // accepts reports whether a connection is looked at, by where it comes from.
 func (p *partings) accepts(c network.ConnMultiaddrs, now time.Time) bool {

@@ -154,6 +154,9 @@ func TestWhatPartingMeans(t *testing.T) {
 	if losses := q.losses(); len(losses) != 1 || losses[0].site != site || losses[0].refusing {
 		t.Errorf("lost %v, want it gone, and not as if it were dead", losses)
 	}
+	if got := q.KeptOut(); len(got) != 1 || got[0] != site {
+		t.Errorf("kept out are %v, want %s", got, site)
+	}
 	if q.Allowed(id) || q.borders(id) || q.Judge(site) != grid.ReasonFlood {
 		t.Error("it is let in")
 	}

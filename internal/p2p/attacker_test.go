@@ -8,13 +8,11 @@ import (
 
 	"github.com/libp2p/go-libp2p"
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
-	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	lp "github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -207,19 +205,20 @@ func (a *attacker) gossip(ctx context.Context, next func() []byte) error {
 	defer func() { _ = s.Reset() }()
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
-	topic := protocol.Topic("lab")
 	for ctx.Err() == nil {
-		rpc := &pb.RPC{Publish: []*pb.Message{{Topic: &topic, Data: next()}}}
-		raw, err := proto.Marshal(rpc)
-		if err != nil {
-			return err
-		}
+		message := append(field(2, next()), field(4, []byte(protocol.Topic("lab")))...)
+		raw := field(2, message) // a list of messages, in the encoding of gossipsub
 		frame := append(binary.AppendUvarint(nil, uint64(len(raw))), raw...)
 		if _, err := s.Write(frame); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// field is a field of a protocol buffer.
+func field(number byte, value []byte) []byte {
+	return append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(value))), value...)
 }
 
 // attack goes on until ctx ends, however often it is turned away.

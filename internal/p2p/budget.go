@@ -27,7 +27,7 @@ const (
 	refusedBurst  = 1000     // streams refused in a row before a peer is parted from
 	refusedRate   = 1        // and per second in the long run
 	// announcements of its own, beyond what a submitter may send, that a peer brings in a row
-	excessBurst = 20_000
+	excessBurst = 5_000
 	excessRate  = 100 // and per second in the long run
 	// work that a peer's messages, and its gossip, make in a row; and per second in the long run:
 	// 3 % and 2 % of a core

@@ -39,7 +39,7 @@ func TestWhoGoesOnIsPartedFrom(t *testing.T) {
 				before := g.ledger(id).excess.Tokens()
 				g.excess(id)
 				return before >= 1
-			}, 20_000, 10 * time.Millisecond, 0, "announcements",
+			}, 5_000, 10 * time.Millisecond, 0, "announcements",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

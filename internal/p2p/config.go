@@ -104,7 +104,7 @@ type Limits struct {
 func defaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
-		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
+		SubmitterRate: 200, SubmitterBurst: 4096, Submitters: 4096,
 		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16, RelaySlots: 128,
 		RelayCircuits: 48,
 	}

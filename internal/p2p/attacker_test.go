@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func (a *attacker) open(ctx context.Context) (network.Stream, error) {
 	if err = writeHello(s, patience, a.hello); err == nil {
 		_, err = readHello(wire.NewReader(s, patience))
 	}
-	return s, err
+	return s, errors.Join(err, s.SetDeadline(time.Time{}))
 }
 
 // floods are the kinds of attack. Each goes on until ctx ends or something fails.

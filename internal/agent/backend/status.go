@@ -97,12 +97,12 @@ func (b *Backend) diskNotices(m *view.MachineView) []view.Notice {
 
 // keptOutNotices name the members that made this site too much work.
 func keptOutNotices(sites []grid.SiteID) (notices []view.Notice) {
-	for _, site := range sites {
+	for _, member := range sites {
 		notices = append(notices, view.Notice{
 			Text:  "a member is kept out for some minutes",
-			Cause: string(site) + " made this site too much work",
+			Cause: string(member) + " made this site too much work",
 			Action: "none: it may come again by itself; if it goes on, tell its owner, " +
-				"or siteagent ban " + string(site),
+				"or siteagent ban " + string(member),
 		})
 	}
 	return notices

@@ -2,12 +2,14 @@ package p2p
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	lp "github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -197,5 +199,48 @@ func TestTheRelaysAddressIsNobodysElse(t *testing.T) {
 	conn := q.connected(id, at, network.DirInbound)
 	if q.keptOut.comes(id, conn, time.Now()); len(q.keptOut.addrs) > 0 {
 		t.Errorf("%v are kept out", q.keptOut.addrs)
+	}
+}
+
+// Streams of what is served on the mesh's host are for data, and what comes on them is noted; those
+// of anything else are not.
+func TestStreamsForDataAreTold(t *testing.T) {
+	n := startSite(t, testConfig(t))
+	h := rawPeer(t, n)
+	const data, other, bytes = lp.ID("/data"), lp.ID("/other"), 100_000
+	drain := func(s network.Stream) {
+		_, _ = io.Copy(io.Discard, s)
+		_ = s.Close()
+	}
+	n.Host().SetStreamHandler(data, drain)
+	n.host.SetStreamHandler(other, drain)
+	t.Cleanup(func() { n.host.RemoveStreamHandler(data); n.host.RemoveStreamHandler(other) })
+	send := func(kind lp.ID) {
+		s, err := h.NewStream(t.Context(), n.host.ID(), kind)
+		if err == nil {
+			_, err = s.Write(make([]byte, bytes))
+		}
+		if err = errors.Join(err, s.CloseWrite()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = io.ReadAll(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := n.guard.ledger(h.ID())
+	for range 2 { // none is left, nor for a while
+		l.others.ReserveN(time.Now(), otherBurst)
+	}
+	before := l.data.Load()
+	send(data)
+	if got := l.data.Load() - before; got != bytes {
+		t.Errorf("%d bytes of data are noted, want %d", got, bytes)
+	}
+	if s, err := h.NewStream(t.Context(), n.host.ID(), other); err == nil {
+		_ = s.SetDeadline(time.Now().Add(patience))
+		_, err = s.Read(make([]byte, 1))
+		if err == nil || isTimeout(err) || errors.Is(err, io.EOF) {
+			t.Errorf("a stream that is not for data is served beyond the budget: %v", err)
+		}
 	}
 }

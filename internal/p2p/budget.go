@@ -37,7 +37,7 @@ const (
 	// a wait takes so long at least: many messages together cost less than one by one
 	workPause = 250 * time.Millisecond
 	// a peer that used up its burst, and for so long let no tenth of it come back, is parted from
-	behindMost = time.Minute
+	behindMost = 5 * time.Minute
 	caughtUp   = workBurst / 10
 )
 

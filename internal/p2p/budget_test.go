@@ -142,7 +142,7 @@ func TestTheGreatestHonestLoadIsNeverPartedFrom(t *testing.T) {
 }
 
 // What a peer's messages cost in the long run is a part of a core; what is more waits at the
-// sender, and one that never lets up is parted from after a minute.
+// sender, and one that never lets up is parted from after five minutes.
 func TestAFloodOfMessagesIsReadForAPartOfACore(t *testing.T) {
 	for name, m := range map[string]protocol.Message{
 		"orders":      protocol.Cancel{},
@@ -159,8 +159,8 @@ func TestAFloodOfMessagesIsReadForAPartOfACore(t *testing.T) {
 				read := 0
 				for ; g.pace(t.Context(), id, 100) &&
 					(extraWork(m) == 0 || g.work(t.Context(), id, extraWork(m))); read++ {
-					if time.Since(began) > 3*time.Minute {
-						t.Fatal("after three minutes it is still read")
+					if time.Since(began) > 7*time.Minute {
+						t.Fatal("after seven minutes it is still read")
 					}
 				}
 				took := time.Since(began)
@@ -169,7 +169,7 @@ func TestAFloodOfMessagesIsReadForAPartOfACore(t *testing.T) {
 					t.Errorf("%d messages, %s of work, in %s; want %s", read, did, took, most)
 				}
 				if gone[id] != tooManyMessages || took < behindMost {
-					t.Errorf("parted from after %s: %v; want it after a minute", took, gone)
+					t.Errorf("parted from after %s: %v; want it after five", took, gone)
 				}
 			})
 		})

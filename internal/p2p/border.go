@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -139,7 +140,8 @@ func (m *Mesh) Trades(p peer.ID) bool { return m.borders(p) && m.gates.Linked(p)
 // borders reports whether the peer may connect for the sake of a link.
 func (m *Mesh) borders(p peer.ID) bool {
 	standing := m.cfg.Members.Standing(wire.SiteOf(p))
-	return standing != member.BannedHere && standing != member.Banned && m.gates.Knows(p)
+	return standing != member.BannedHere && standing != member.Banned &&
+		!m.keptOut.has(p, time.Now()) && m.gates.Knows(p)
 }
 
 // isGateway reports whether the site is the gateway of a linked domain.

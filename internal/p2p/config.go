@@ -78,6 +78,7 @@ type Timing struct {
 	Relay      time.Duration // between two looks at which relays are held
 	Linger     time.Duration // a relayed connection stays so long beside a direct one
 	Lookup     time.Duration // between two questions to members where a member is
+	Parted     time.Duration // a peer that cost too much is kept out for so long
 }
 
 // Limits bounds what peers can make this site hold. All are above 0.
@@ -103,7 +104,7 @@ type Limits struct {
 func defaultLimits() Limits {
 	return Limits{
 		QueueMessages: 4096, QueueBytes: 8 << 20, GossipMessages: 65_536, GossipBytes: 64 << 20,
-		SubmitterRate: 500, SubmitterBurst: 4096, Submitters: 4096,
+		SubmitterRate: 200, SubmitterBurst: 4096, Submitters: 4096,
 		Members: 256, Peers: 4096, LogStreams: 64, ConnsPerSubnet: 256, Guests: 16, RelaySlots: 128,
 		RelayCircuits: 48,
 	}
@@ -118,6 +119,7 @@ func (p Preset) timing() Timing {
 		Spread: time.Second, LogIdle: 10 * time.Minute,
 		Guest: 10 * time.Second, RosterGap: 5 * time.Second,
 		Relay: 2 * time.Second, Linger: 10 * time.Second, Lookup: 30 * time.Second,
+		Parted: 5 * time.Minute,
 	}
 	switch p {
 	case PresetWAN:
@@ -218,6 +220,7 @@ func (t Timing) or(d Timing) Timing {
 		Spread: or(t.Spread, d.Spread), LogIdle: or(t.LogIdle, d.LogIdle),
 		Guest: or(t.Guest, d.Guest), RosterGap: or(t.RosterGap, d.RosterGap),
 		Relay: or(t.Relay, d.Relay), Linger: or(t.Linger, d.Linger), Lookup: or(t.Lookup, d.Lookup),
+		Parted: or(t.Parted, d.Parted),
 	}
 }
 

@@ -51,6 +51,9 @@
 // that brought it its score, everything else is ignored. docs/protocol.md has the
 // table of attacks, bounds and tests.
 //
+// The same accounts hold a budget of work for each peer. What can wait is read more slowly, the
+// rest is refused unread, and a peer that goes on is kept out for some minutes.
+//
 // # Goroutines
 //
 // Each known peer is owned by one goroutine (remote.run), which alone dials it,
@@ -80,6 +83,9 @@
 //	border.go   linked domains: sending to them, and what their gateways may not do
 //	gater.go    strangers turned away at the connection
 //	guard.go    what one peer may make this site do
+//	budget.go   what one peer may cost, by kind
+//	meter.go    streams counted as peers open them
+//	parting.go  peers that cost too much, kept out for a time
 //	book.go     addresses remembered over restarts
 //	find.go     mDNS, and members asked for the addresses of others
 //	move.go     streams moved from relayed to direct connections; Reach

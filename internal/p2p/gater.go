@@ -1,6 +1,8 @@
 package p2p
 
 import (
+	"time"
+
 	"github.com/libp2p/go-libp2p/core/control"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -22,12 +24,23 @@ func (g gater) InterceptPeerDial(p peer.ID) bool { return g.m.Allowed(p) || g.m.
 // InterceptAddrDial lets every address pass.
 func (g gater) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
 
-// InterceptAccept accepts every connection: the peer names itself later.
-func (g gater) InterceptAccept(network.ConnMultiaddrs) bool { return true }
+// InterceptAccept accepts connections: the peer names itself later. Only from where a peer was
+// that this site parted from, few are looked at; the others are slowed down, for to accept one and
+// hang up costs something, too. This is called for one connection at a time.
+func (g gater) InterceptAccept(at network.ConnMultiaddrs) bool {
+	ok := g.m.keptOut.accepts(at, time.Now())
+	if !ok {
+		time.Sleep(knockPause)
+	}
+	return ok
+}
 
 // InterceptSecured turns strangers away over QUIC, where the code can be sent
 // already.
-func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
+func (g gater) InterceptSecured(dir network.Direction, p peer.ID, at network.ConnMultiaddrs) bool {
+	if dir == network.DirInbound && !g.m.keptOut.comes(p, at, time.Now()) && !g.m.guard.conn(p) {
+		return false
+	}
 	if isTCP(at.RemoteMultiaddr()) || g.m.lobby.Open(p) {
 		return true
 	}
@@ -37,7 +50,11 @@ func (g gater) InterceptSecured(_ network.Direction, p peer.ID, at network.ConnM
 // InterceptUpgraded turns strangers away over TCP, but for a few who may redeem
 // an invitation.
 func (g gater) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
-	return g.m.borders(c.RemotePeer()) || g.m.lobby.Enter(c) || g.admit(c.RemotePeer()), 0
+	id := c.RemotePeer()
+	if g.m.keptOut.has(id, time.Now()) {
+		return g.admit(id), 0 // not even as a guest
+	}
+	return g.m.borders(id) || g.m.lobby.Enter(c) || g.admit(id), 0
 }
 
 func (g gater) admit(p peer.ID) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -56,6 +57,7 @@ type guard struct {
 	most      int // ledgers
 	logs      int // log streams of one peer
 	follow    *rate.Limiter
+	part      func(id peer.ID, why string) // nil: nobody is parted from
 
 	mu      sync.Mutex
 	ledgers map[peer.ID]*ledger
@@ -66,9 +68,15 @@ type guard struct {
 // ledger is one peer's account. Its counts are guarded by guard.mu.
 type ledger struct {
 	opened, hellos, late, tips, messages, bytes *rate.Limiter
+	// of budget.go: streams, those not for data and those refused, connections, work of messages
+	// and of gossip in microseconds, its own announcements beyond its rate
+	opens, others, refused, conns, work, gossip, excess *rate.Limiter
+
+	data atomic.Int64 // bytes that came from it and are not set against streams yet
 
 	streams, logs int // open now
 	used          time.Time
+	behind        time.Time // since when its messages wait; zero: it has caught up
 }
 
 func newGuard(cfg Config) *guard {
@@ -88,6 +96,12 @@ func (g *guard) blank() *ledger {
 		hellos: rate.NewLimiter(g.helloRate, helloBurst),
 		late:   rate.NewLimiter(lateRate, lateBurst), tips: rate.NewLimiter(tipRate, tipBurst),
 		messages: rate.NewLimiter(messageRate, messageBurst), bytes: rate.NewLimiter(byteRate, byteBurst),
+		opens:   rate.NewLimiter(streamRate, streamBurst),
+		others:  rate.NewLimiter(otherRate, otherBurst),
+		refused: rate.NewLimiter(refusedRate, refusedBurst),
+		conns:   rate.NewLimiter(connRate, connBurst),
+		work:    newWorkLimiter(workRate), gossip: newWorkLimiter(gossipRate),
+		excess: rate.NewLimiter(excessRate, excessBurst),
 	}
 }
 
@@ -155,7 +169,10 @@ func (g *guard) close(open *int) {
 // others nothing. It reports false when ctx ends first.
 func (g *guard) pace(ctx context.Context, id peer.ID, size int) bool {
 	l := g.ledger(id)
-	return l.messages.Wait(ctx) == nil && l.bytes.WaitN(ctx, size) == nil
+	if l.messages.Wait(ctx) != nil || l.bytes.WaitN(ctx, size) != nil {
+		return false
+	}
+	return size == 0 || g.work(ctx, id, readingWork(size))
 }
 
 // hello reports whether a repeated Hello of the peer is heeded.

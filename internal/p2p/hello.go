@@ -134,6 +134,8 @@ func reasonLabel(r grid.Reason) string {
 		return "banned"
 	case grid.ReasonOlderRun:
 		return "older_run"
+	case grid.ReasonFlood:
+		return "flood"
 	default:
 		return fmt.Sprintf("reason_%d", uint16(r))
 	}

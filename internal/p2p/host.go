@@ -38,7 +38,7 @@ func newHost(m *Mesh, id wire.Identity) (host.Host, error) {
 	}
 	options := []libp2p.Option{
 		libp2p.Identity(id.Key()), libp2p.UserAgent("mrsmesh"),
-		libp2p.ResourceManager(limits), libp2p.ConnectionManager(manager),
+		libp2p.ResourceManager(metered{limits, m}), libp2p.ConnectionManager(manager),
 		libp2p.ConnectionGater(gater{m}),
 		libp2p.Transport(libp2pquic.NewTransport), libp2p.DisableMetrics(),
 		libp2p.Ping(false), libp2p.WithDialTimeout(m.cfg.Timing.Dial),

@@ -93,6 +93,8 @@ type Mesh struct {
 	puncher  *relay.Puncher // nil: the host is another's
 	finder   *finder
 	guard    *guard
+	keptOut  partings
+	trading  sync.Map // protocols of streams for data: of type protocol.ID, to true
 	arrivals network.Notifiee
 	run      protocol.Run // this one
 	runs     *runs        // of the others
@@ -129,6 +131,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 		m.members[wire.SiteOf(id)] = true // in the one form in which IDs are compared
 	}
 	m.guard = newGuard(m.cfg)
+	m.guard.part, m.keptOut.patience = m.part, m.cfg.Timing.Parted
 	m.runs = &runs{limit: m.cfg.Limits.Peers, newest: make(map[grid.SiteID]heardRun)}
 	err := m.makeMembers()
 	if err != nil {
@@ -319,9 +322,9 @@ func (m *Mesh) Close() error {
 	return nil
 }
 
-// Host is the libp2p host, for other protocols between the same sites. They
-// must ask Allowed where AcceptAnyone is not set and the host was injected.
-func (m *Mesh) Host() host.Host { return m.host }
+// Host is the libp2p host, for the exchange of data between the same sites. Its streams may be
+// many. Who serves them must ask Allowed where AcceptAnyone is not set and the host was injected.
+func (m *Mesh) Host() host.Host { return tradingHost{m.host, m} }
 
 // Self is this site's name.
 func (m *Mesh) Self() grid.SiteID { return m.self }

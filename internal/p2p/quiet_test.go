@@ -106,6 +106,7 @@ func newQuiet(t *testing.T, change func(*Config)) *quiet {
 		m.members[site] = true
 	}
 	m.guard = newGuard(m.cfg)
+	m.guard.part, m.keptOut.patience = m.part, m.cfg.Timing.Parted
 	m.runs = &runs{limit: m.cfg.Limits.Peers, newest: make(map[grid.SiteID]heardRun)}
 	m.start = func(r *remote) {
 		q.begun = append(q.begun, r)

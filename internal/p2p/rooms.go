@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -91,8 +92,23 @@ func (m *Mesh) gossipConfig() gossip.Config {
 		Counts: m.counts,
 		Wide:   m.cfg.Preset == PresetWAN, Quick: m.cfg.Preset == PresetTest, Unscored: m.cfg.unscored,
 		Allowed: m.allowsSite, LateOwn: m.guard.lateOwn, OnMessage: m.overheard,
+		Account: gossipAccount{m.guard},
 	}
 }
+
+// gossipAccount is the guard as gossip sees it.
+type gossipAccount struct{ g *guard }
+
+// Wait implements gossip.Account.
+func (a gossipAccount) Wait(ctx context.Context, from peer.ID, work time.Duration) bool {
+	return a.g.gossipWork(ctx, from, work)
+}
+
+// Done implements gossip.Account.
+func (a gossipAccount) Done(from peer.ID, work time.Duration) { a.g.gossiped(from, work) }
+
+// Excess implements gossip.Account.
+func (a gossipAccount) Excess(from peer.ID) { a.g.excess(from) }
 
 // overheard takes a message from gossip.
 func (m *Mesh) overheard(by grid.SiteID, message protocol.Message) {

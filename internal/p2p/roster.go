@@ -17,9 +17,19 @@ import (
 // farewell is the time that a banned peer has to read why.
 const farewell = 100 * time.Millisecond
 
-// judgeSite says why a site may not be a member, or ReasonNone. The owner's own
-// decision about it comes first, then the owner's list, then the roster.
+// judgeSite says why a site is not dealt with now, or ReasonNone: it is no member, or has cost
+// too much a short while ago.
 func (m *Mesh) judgeSite(site grid.SiteID) grid.Reason {
+	reason := m.judgeMember(site)
+	if reason == grid.ReasonNone && m.keptOut.hasSite(site, time.Now()) {
+		return grid.ReasonFlood
+	}
+	return reason
+}
+
+// judgeMember says why a site may not be a member, or ReasonNone. The owner's own
+// decision about it comes first, then the owner's list, then the roster.
+func (m *Mesh) judgeMember(site grid.SiteID) grid.Reason {
 	if site == m.self {
 		return grid.ReasonNone
 	}
@@ -217,7 +227,7 @@ func (m *Mesh) review() {
 		}
 	}
 	for _, id := range m.book.ids() {
-		if !m.Allowed(id) {
+		if m.judgeMember(wire.SiteOf(id)) != grid.ReasonNone {
 			m.forgetAddrs(id)
 		}
 	}
@@ -266,7 +276,9 @@ func (m *Mesh) expel(r *remote, reason grid.Reason) {
 	r.mu.Unlock()
 	r.order.Unlock()
 	r.gone(run, false)
-	m.forgetAddrs(r.id)
+	if reason != grid.ReasonFlood { // such a peer is dialled again
+		m.forgetAddrs(r.id)
+	}
 	m.after(farewell, func() {
 		r.end()
 		if !m.allowsSite(r.site) {

@@ -94,7 +94,7 @@ func TestTheTimingOfAPreset(t *testing.T) {
 			t.Errorf("%s: %s, want %s", p, got, want)
 		}
 	}
-	want := "{4096 8388608 65536 67108864 500 4096 4096 256 4096 64 16 256 128 48}"
+	want := "{4096 8388608 65536 67108864 200 4096 4096 256 4096 64 16 256 128 48}"
 	if got := fmt.Sprint(defaultLimits()); got != want {
 		t.Errorf("limits %s, want %s", got, want)
 	}

@@ -160,6 +160,11 @@ func (m *Mesh) serve(ctx context.Context, stream network.Stream) {
 func (m *Mesh) hear(ctx context.Context, r *remote, in *wire.Reader) {
 	for m.guard.pace(ctx, r.id, in.Size) {
 		message, err := in.Next(protocol.MaxMessageBytes)
+		if err == nil {
+			if extra := extraWork(message); extra > 0 && !m.guard.work(ctx, r.id, extra) {
+				return
+			}
+		}
 		switch {
 		case err == nil && !m.isGenuine(message):
 			m.counts.Inc(wire.CountInvalid, causeTestimony)

@@ -61,7 +61,8 @@ const (
 	ReasonTooMany      Reason = 45 // the border handles no more requests at a time
 	ReasonShare        Reason = 46 // the share that the link allows is used up
 	ReasonFull         Reason = 47 // no site of the domain has capacity for it
-	reasons                   = ReasonFull
+	ReasonFlood        Reason = 48 // the peer cost the site too much, and is kept out for minutes
+	reasons                   = ReasonFlood
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -90,6 +91,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"has crossed as many borders as it may", "such work stays in its own domain",
 	"that domain cannot be reached", "too many requests at the border",
 	"the share that the link allows is used up", "no site there has capacity",
+	"made this site too much work, and is kept out for some minutes",
 }
 
 // String is the reason in words a person understands.

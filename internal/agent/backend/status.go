@@ -64,6 +64,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk
 	}
 	s.Notices = append(s.Notices, b.diskNotices(s.Machine)...)
+	s.Notices = append(s.Notices, keptOutNotices(b.mesh.KeptOut())...)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, b.lonely(s.Members))
 	}
@@ -92,6 +93,19 @@ func (b *Backend) diskNotices(m *view.MachineView) []view.Notice {
 	default:
 		return nil
 	}
+}
+
+// keptOutNotices name the members that made this site too much work.
+func keptOutNotices(sites []grid.SiteID) (notices []view.Notice) {
+	for _, member := range sites {
+		notices = append(notices, view.Notice{
+			Text:  "a member is kept out for some minutes",
+			Cause: string(member) + " made this site too much work",
+			Action: "none: it may come again by itself; if it goes on, tell its owner, " +
+				"or siteagent ban " + string(member),
+		})
+	}
+	return notices
 }
 
 // lonely says why no other site is connected, and what to do.

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -345,5 +346,17 @@ func TestTheCodeOfAJob(t *testing.T) {
 	}
 	if code, at := jobCode(broker.JobState{Tasks: tasks(done)}); code != 0 || at != nil {
 		t.Errorf("all done: %d of %v", code, at)
+	}
+}
+
+// Each member that is kept out is named, with what an owner can do.
+func TestMembersThatAreKeptOutAreNamed(t *testing.T) {
+	got := keptOutNotices([]grid.SiteID{"a", "b"})
+	if len(got) != 2 || !strings.Contains(got[0].Cause, "a made") ||
+		!strings.HasSuffix(got[1].Action, "siteagent ban b") {
+		t.Errorf("%+v, want both named", got)
+	}
+	if got = keptOutNotices(nil); len(got) != 0 {
+		t.Errorf("%+v, want nothing to say", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/time/rate"
 
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -48,6 +49,8 @@ type Config struct {
 
 	// Allowed reports whether a site may be a member now.
 	Allowed func(grid.SiteID) bool
+	// Account bounds what peers may cost here.
+	Account Account
 	// LateOwn reports whether an expired envelope that a peer signed itself is forgiven.
 	LateOwn func(peer.ID) bool
 	// OnMessage brings a checked message and the site that said it, which may be this
@@ -72,6 +75,7 @@ type Topic struct {
 	behalf channel    // what is said on behalf of owners
 	hand   sync.Mutex // held while OnMessage runs
 
+	quota   *rate.Limiter // of what this site says, as others count it
 	sent    atomic.Uint64 // envelopes of this incarnation
 	waiting atomic.Int64  // messages received and not handled
 	bytes   atomic.Int64  // bytes of them
@@ -88,6 +92,7 @@ type Topic struct {
 func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	g := &Topic{
 		cfg: cfg, streams: make(map[peer.ID]bool),
+		quota:   rate.NewLimiter(rate.Limit(cfg.Limits.SubmitterRate), cfg.Limits.SubmitterBurst),
 		replays: protocol.NewReplayWindow(cfg.Limits.Submitters),
 		rates:   newRates(cfg.Limits.SubmitterRate, cfg.Limits.SubmitterBurst, cfg.Limits.Submitters),
 	}
@@ -96,7 +101,8 @@ func Join(ctx context.Context, cfg Config) (*Topic, error) {
 	if !cfg.Unscored {
 		options = append(options, pubsub.WithPeerScore(scores(names)))
 	}
-	ps, err := pubsub.NewGossipSub(ctx, cfg.Host, options...)
+	paced := pacedHost{Host: cfg.Host, ctx: ctx, account: cfg.Account}
+	ps, err := pubsub.NewGossipSub(ctx, paced, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
@@ -132,6 +138,7 @@ func (g *Topic) options(topics []string) []pubsub.Option {
 		pubsub.WithBlacklist(strangers{g}),
 		pubsub.WithRawTracer(tracer{g: g}),
 		pubsub.WithLogger(slog.New(slog.DiscardHandler)),
+		pubsub.WithAppSpecificRpcInspector(g.weigh),
 		pubsub.WithDefaultValidator(g.check, pubsub.WithValidatorInline(true)),
 	}
 }
@@ -222,14 +229,19 @@ func scores(topics []string) (*pubsub.PeerScoreParams, *pubsub.PeerScoreThreshol
 
 // Say says the message, an announcement or a clear, to the whole topic, this site
 // included. Nobody confirms it. It fails when the message cannot be encoded, and when
-// OnMessage is far behind.
+// OnMessage is far behind. What is more than others hear from one submitter is not sent to them.
 func (g *Topic) Say(message protocol.Message) error {
 	raw, err := g.seal(message)
 	if err != nil {
 		return err
 	}
 	// Without waiting for peers Publish only hands the message over.
-	return g.channelOf(message).topic.Publish(context.Background(), raw)
+	local := !g.quota.AllowN(g.clock(), g.rates.tokens(len(raw)))
+	if local {
+		g.cfg.Counts.Inc(wire.CountDropped, queueOwn)
+	}
+	return g.channelOf(message).topic.Publish(
+		context.Background(), raw, pubsub.WithLocalPublication(local))
 }
 
 // seal puts the message into a signed envelope. Sequences grow over restarts,

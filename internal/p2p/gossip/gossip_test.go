@@ -41,6 +41,7 @@ func newStation(t *testing.T, change func(*Config)) *Topic {
 		Counts:  wire.NewCounters(nil),
 		Allowed: func(grid.SiteID) bool { return true }, LateOwn: func(peer.ID) bool { return true },
 		OnMessage: func(grid.SiteID, protocol.Message) {},
+		Account:   &account{},
 	}
 	change(&cfg)
 	topic, err := Join(t.Context(), cfg)

@@ -61,5 +61,8 @@ func (r *rates) take(site grid.SiteID, now time.Time, bytes int) bool {
 		bucket = rate.NewLimiter(r.limit, r.burst)
 		r.buckets[site] = bucket
 	}
-	return bucket.AllowN(now, min(1+bytes/tokenBytes, r.burst))
+	return bucket.AllowN(now, r.tokens(bytes))
 }
+
+// tokens are the price of a message of that size.
+func (r *rates) tokens(bytes int) int { return min(1+bytes/tokenBytes, r.burst) }

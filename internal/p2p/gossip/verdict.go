@@ -23,8 +23,11 @@ const (
 	causeReplay    = "replay"    // seen before
 )
 
-// queueGossip is received faster than handled, a label of wire.CountDropped.
-const queueGossip = "gossip_in"
+// Labels of wire.CountDropped.
+const (
+	queueGossip = "gossip_in"  // received faster than handled
+	queueOwn    = "gossip_own" // said faster than others would listen
+)
 
 // check is the validator: cheap questions first, the signature last. Ignored
 // messages cost nobody anything; rejected ones cost the peer that brought them
@@ -38,7 +41,7 @@ func (g *Topic) check(
 		return g.reject(wire.CauseOf(err))
 	}
 	if !own {
-		if cause, result := g.checkCheaply(e); result != pubsub.ValidationAccept {
+		if cause, result := g.checkCheaply(e, from); result != pubsub.ValidationAccept {
 			return g.invalid(cause, result)
 		}
 		if !wire.SignedBy(e.Signer, signed, signature) {
@@ -82,13 +85,16 @@ type said struct {
 }
 
 // checkCheaply asks what needs no cryptography.
-func (g *Topic) checkCheaply(e protocol.Envelope) (cause string, result pubsub.ValidationResult) {
+func (g *Topic) checkCheaply(
+	e protocol.Envelope, from peer.ID,
+) (cause string, result pubsub.ValidationResult) {
 	switch {
 	case e.Domain != g.cfg.Domain:
 		return causeDomain, pubsub.ValidationReject
 	case !g.cfg.Allowed(e.Signer): // the sender's list may be another one
 		return causeStranger, pubsub.ValidationIgnore
 	case !g.rates.ready(e.Signer, g.clock()):
+		g.excess(e.Signer, from)
 		return causeRate, pubsub.ValidationIgnore
 	default:
 		return "", pubsub.ValidationAccept

@@ -26,6 +26,7 @@ const (
 	CountMoves   = "moves"        // streams moved to a better connection [ok, failed]
 	CountLookups = "lookups"      // asking members where a member is [found, unknown]
 	CountBorder  = "border"       // streams to linked domains [opened, lost, or why refused]
+	CountParted  = "parted"       // peers that cost too much, and are kept out for a time [of what]
 )
 
 // Causes that messages of every kind share, the label of CountInvalid.
@@ -70,6 +71,8 @@ func NewCounters(reg *obs.Registry) *Counters {
 			"Streams moved from a relayed to a direct connection.", "result"),
 		CountLookups: family(CountLookups, "Questions to members where a member is.", "result"),
 		CountBorder:  family(CountBorder, "Streams to and from linked domains.", "result"),
+		CountParted: family(CountParted,
+			"Peers that cost this site too much and are kept out for some minutes.", "cause"),
 	}}
 }
 

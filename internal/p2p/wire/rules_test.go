@@ -177,7 +177,7 @@ func TestCounters(t *testing.T) {
 			t.Error("a family without a name")
 		}
 	}
-	if n := len(c.families); n != 14 {
+	if n := len(c.families); n != 15 {
 		t.Errorf("%d families are shown", n)
 	}
 }

@@ -68,14 +68,15 @@ func printLines(out io.Writer, lines []line) error {
 // summary is the short status without its problems.
 func summary(s view.AgentStatus, now time.Time) []line {
 	g := givenOf(s)
-	return append([]line{
+	return slices.Concat([]line{
 		{"sharing", sharing(s, now)},
 		{"for", usersOf(s.Running)},
 		{"cores", g.cores},
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
+	}, weekLines(s.Week), []line{
 		{"site", siteText(s)},
-	}, slices.Concat(standbyLines(s), controllerLines(s), gatewayLines(s))...)
+	}, standbyLines(s), controllerLines(s), gatewayLines(s))
 }
 
 // controllerLines say who the controller of the domain is, where there could be one.

@@ -280,3 +280,32 @@ func TestStatusSaysWhyStandbysAreMissing(t *testing.T) {
 		t.Errorf("nobody has answered: %q", got)
 	}
 }
+
+// The week in a line is in one unit, names few, and leaves out own jobs.
+func TestWeekLines(t *testing.T) {
+	t.Parallel()
+	share := func(name string, seconds float64) view.GivenShare {
+		return view.GivenShare{Site: grid.SiteID(name), Name: name, CoreSeconds: seconds, Tasks: 1}
+	}
+	own := share("me", 9e9)
+	own.Own = true
+	for want, g := range map[string]*view.Given{
+		"12.3 core-hours, 41 tasks, for lab (9.0), ada (3.3)": {
+			CoreSeconds: 44280, Tasks: 41, For: []view.GivenShare{
+				share("lab", 32400), share("ada", 11880), own,
+			},
+		},
+		"100 core-seconds, 1 task, for a (60), b (30), c (9), and 2 more": {
+			CoreSeconds: 100, Tasks: 1, For: []view.GivenShare{
+				share("a", 60), share("b", 30), share("c", 9), share("d", 1), share("e", 0),
+			},
+		},
+	} {
+		if got := weekLines(g); len(got) != 1 || got[0][1] != want {
+			t.Errorf("weekLines = %q, want %q", got, want)
+		}
+	}
+	if got := weekLines(&view.Given{For: []view.GivenShare{own}}); got != nil {
+		t.Errorf("own jobs alone: %q", got)
+	}
+}

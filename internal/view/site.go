@@ -95,6 +95,8 @@ type AgentStatus struct {
 	Controller *Controller `json:"controller,omitempty"`
 	// left out: the domain is linked with no other one, as far as is known here
 	Gateway *Gateway `json:"gateway,omitempty"`
+	// what it gave since Monday, by its owner's clock
+	Week *Given `json:"week,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

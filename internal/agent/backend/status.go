@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -52,6 +53,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	known := b.agent.Known()
 	s.Started, s.Counters = view.At(known.Started), known.Counters
 	s.Availability = availability(known.Past, outlook)
+	s.Week = b.givenWeek(known.Given, time.Now())
 	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}

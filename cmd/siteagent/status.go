@@ -306,6 +306,9 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 	if n := frozen(s.Running); n > 0 {
 		after = plural(n, "job is frozen and resumes", "jobs are frozen and resume")
 	}
+	if strings.HasPrefix(s.Owner.Why, yield.WhyHook) {
+		return "paused: " + s.Owner.Why + "; " + after + " when it says so"
+	}
 	if s.Owner.Why == yield.WhyBattery {
 		return "paused: " + s.Owner.Why + "; " + after + " when it is plugged in (owner.battery)"
 	}
@@ -358,6 +361,9 @@ func nextPause(s view.AgentStatus, now time.Time) string {
 		if closes, known := nextChange(hours, now); known {
 			when = append(when, fmt.Sprintf("%s (shared %s)", dayText(closes, now), hours))
 		}
+	}
+	if s.Owner.Hook != "" {
+		when = append(when, "when owner.hook says so")
 	}
 	how, off := strings.CutPrefix(s.Owner.How, "off: ")
 	if !off {

@@ -97,6 +97,9 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyBattery}
 		}, "paused: the machine runs on battery; jobs are taken again when it is plugged in " +
 			"(owner.battery)"},
+		{"by a program", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyHook + "a film"}
+		}, "paused: owner.hook: a film; jobs are taken again when it says so"},
 		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
 		{"less than you keep", func(s *view.AgentStatus) {
 			s.Machine = free(1 << 30)
@@ -134,6 +137,11 @@ func TestNextPause(t *testing.T) {
 			"weekly",
 			view.OwnerView{How: "off: owner.yield is false", Hours: "thu-sat 00:00-24:00"},
 			"Sun 00:00 (shared thu-sat 00:00-24:00)",
+		},
+		{
+			"a program alone",
+			view.OwnerView{How: "off: owner.yield is false", Hook: "/ask"},
+			"when owner.hook says so",
 		},
 		{"off", view.OwnerView{How: "off: owner.yield is false"}, "none by itself: owner.yield is false"},
 		{

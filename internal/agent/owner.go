@@ -18,6 +18,7 @@ type Owner struct {
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Mains    bool          // it is shared only while it does not run on battery
+	Hook     []string      // program that is asked whether it is shared; empty: none
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
 	// offers; 0 = the machine's default.
@@ -31,7 +32,8 @@ type Owner struct {
 func (a *Agent) watchOwner() {
 	a.owner = owner.New(owner.Config{
 		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
-		Hours: a.cfg.Owner.Hours, Mains: a.cfg.Owner.Mains, Use: a.work.use, Ends: a.tellReturns,
+		Hours: a.cfg.Owner.Hours, Mains: a.cfg.Owner.Mains, Hook: a.cfg.Owner.Hook,
+		Use: a.work.use, Ends: a.tellReturns,
 	})
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {

@@ -23,6 +23,7 @@ type Config struct {
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
 	Mains bool        // the owner shares it only while it does not run on battery
+	Hook  []string    // program, with arguments, that is asked whether it is shared; empty = none
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
@@ -36,6 +37,7 @@ type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
 	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
+	Hook   string      // what is wrong with the owner's program, for people; empty: nothing
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -91,8 +93,11 @@ func (w *Watcher) open() {
 }
 
 // Change changes when the site yields, from the next look on.
-func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours, mains bool) {
+func (w *Watcher) Change(
+	makeWay bool, rules yield.Rules, hours yield.Hours, mains bool, hook []string,
+) {
 	w.mu.Lock()
+	w.cfg.Hook = hook
 	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours, w.cfg.Mains = makeWay, rules, hours, mains
 	w.mu.Unlock()
 	w.open()
@@ -121,19 +126,21 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	var before look
 	var ends time.Time
 	cfg, p := w.now()
-	judge, source := yield.New(cfg.Rules), newPower(cfg.Root)
+	judge, source, asked := yield.New(cfg.Rules), newPower(cfg.Root), new(hook)
+	defer asked.stop()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = cfg.Now()
 	w.mu.Unlock()
+	asked.use(ctx, cfg.Hook)
+	asked.await(ctx)
 	looked := sync.OnceFunc(func() { close(w.looked) })
 	for {
+		asked.use(ctx, cfg.Hook)
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
-		if cfg.Mains && state.Reason != grid.ReasonOwnerHours && source.onBattery(cfg.Now()) {
-			state.Reason, state.Why = grid.ReasonOwnerBusy, yield.WhyBattery
-		}
+		state = besides(state, cfg, source, asked.verdict())
 		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
@@ -144,7 +151,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		ends = state.Ends
 		looked()
 		due := tick.C
-		if p == nil && cfg.Hours.Always() && !cfg.Mains {
+		if p == nil && cfg.Hours.Always() && !cfg.Mains && len(cfg.Hook) == 0 {
 			due = nil // there is nothing to watch until Change
 		}
 		select {
@@ -184,6 +191,20 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	}
 	state.Ends = cfg.Hours.Ends(now)
 	return state, sample, this
+}
+
+// besides adds what else says that the machine is not shared: the owner's program, whose word is
+// told first, and the battery. The hours outlast both.
+func besides(s State, cfg Config, source *power, said yield.HookVerdict) State {
+	s.Hook = said.Trouble
+	switch {
+	case s.Reason == grid.ReasonOwnerHours:
+	case said.Why != "":
+		s.Reason, s.Why = grid.ReasonOwnerBusy, said.Why
+	case cfg.Mains && source.onBattery(cfg.Now()):
+		s.Reason, s.Why = grid.ReasonOwnerBusy, yield.WhyBattery
+	}
+	return s
 }
 
 func (w *Watcher) close() {

@@ -107,6 +107,7 @@ type OwnerView struct {
 	Hours string `json:"hours,omitempty"` // when it is shared; left out: always
 	Busy  bool   `json:"busy"`            // the owner needs the machine now
 	Why   string `json:"why,omitempty"`   // while busy
+	Hook  string `json:"hook,omitempty"`  // program that is asked whether it is shared
 	// that others than this agent use; left out: unknown
 	OtherCores *float64 `json:"other_cores,omitempty"`
 	// that this agent and its jobs use; left out: unknown

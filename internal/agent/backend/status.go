@@ -60,16 +60,32 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
 		known.Room = room // the answer must be current
 	}
-	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
+	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)
 	if s.Machine != nil {
 		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk
 	}
+	hook := b.agent.Terms().Owner.Hook
+	s.Notices = append(s.Notices, hookNotices(hook, known.Owner.State.Hook)...)
 	s.Notices = append(s.Notices, b.diskNotices(s.Machine)...)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, b.lonely(s.Members))
 	}
 	return s, err
+}
+
+// hookNotices say what is wrong with the owner's program, and what helps.
+func hookNotices(command []string, trouble string) []view.Notice {
+	if trouble == "" || len(command) == 0 {
+		return nil
+	}
+	return []view.Notice{{
+		Text:  "your program owner.hook does not work, and the site pauses for that",
+		Cause: trouble,
+		Action: "run " + command[0] + " by hand: it must end within 5 s, with code 0 to share, " +
+			"or with 1 and a line of output to pause; to ask nothing: " +
+			"siteagent config unset owner.hook",
+	}}
 }
 
 // diskNotices say what is wrong with the disk, and what helps.

@@ -306,11 +306,14 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 	if n := frozen(s.Running); n > 0 {
 		after = plural(n, "job is frozen and resumes", "jobs are frozen and resume")
 	}
-	if strings.HasPrefix(s.Owner.Why, yield.WhyHook) {
-		return "paused: " + s.Owner.Why + "; " + after + " when it says so"
-	}
-	if s.Owner.Why == yield.WhyBattery {
-		return "paused: " + s.Owner.Why + "; " + after + " when it is plugged in (owner.battery)"
+	for _, c := range [...]struct{ why, then string }{
+		{yield.WhyHook, " when it says so"},
+		{yield.WhyInput, " when you are away"},
+		{yield.WhyBattery, " when it is plugged in (owner.battery)"},
+	} {
+		if strings.HasPrefix(s.Owner.Why, c.why) {
+			return "paused: " + s.Owner.Why + "; " + after + c.then
+		}
 	}
 	why := strings.TrimPrefix(s.Owner.Why, "others use ")
 	return fmt.Sprintf("paused: you are using the machine (%s); %s after %.0f s of quiet",
@@ -364,6 +367,9 @@ func nextPause(s view.AgentStatus, now time.Time) string {
 	}
 	if s.Owner.Hook != "" {
 		when = append(when, "when owner.hook says so")
+	}
+	if s.Owner.Input {
+		when = append(when, "while keyboard or mouse are in use")
 	}
 	how, off := strings.CutPrefix(s.Owner.How, "off: ")
 	if !off {

@@ -97,6 +97,10 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyBattery}
 		}, "paused: the machine runs on battery; jobs are taken again when it is plugged in " +
 			"(owner.battery)"},
+		{"with somebody at it", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.InputAnswer{}.Judge().Why}
+		}, "paused: owner.input: keyboard or mouse are in use; jobs are taken again when you are " +
+			"away"},
 		{"by a program", func(s *view.AgentStatus) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyHook + "a film"}
 		}, "paused: owner.hook: a film; jobs are taken again when it says so"},
@@ -137,6 +141,11 @@ func TestNextPause(t *testing.T) {
 			"weekly",
 			view.OwnerView{How: "off: owner.yield is false", Hours: "thu-sat 00:00-24:00"},
 			"Sun 00:00 (shared thu-sat 00:00-24:00)",
+		},
+		{
+			"at the machine",
+			view.OwnerView{How: "off: owner.yield is false", Input: true},
+			"while keyboard or mouse are in use",
 		},
 		{
 			"a program alone",

@@ -87,7 +87,7 @@ func declaredRooms() map[string]room {
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
 		"internal/member":        {imports: "grid protocol durable"},
-		"internal/owner":         {imports: "grid yield"},
+		"internal/owner":         {imports: "grid yield", tests: "suspend/suspendtest"},
 		"internal/history":       {imports: "grid avail durable"},
 		"internal/given":         {imports: "grid durable"},
 		"internal/netlab":        {},

@@ -11,7 +11,9 @@
 //	probe.go      the kernel's counters of processors, queues and pressure
 //	sample.go     the difference of two looks
 //	power.go      whether the machine runs on battery
-//	hook.go       the owner's program asked
-//	hook_*.go     ... in a process group of its own
+//	asker.go      somebody asked now and then
+//	input.go      ... logind, whether keyboard or mouse are used
+//	hook.go       ... the owner's program
+//	hook_*.go         in a process group of its own
 //	sys_*.go      what this system tells of the agent itself, and priorities
 package owner

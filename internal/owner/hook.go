@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -21,91 +19,14 @@ const (
 	hookOutput = 4 << 10          // bytes of its output that are kept
 )
 
-// hook asks a program of the owner's now and then whether the machine is shared. It belongs to
-// one goroutine, but for what mu guards.
-type hook struct {
-	command  []string      // absolute path and arguments; empty: nothing is asked
-	end      func()        // ends asking, and waits for that; nil: nothing is asked
-	answered chan struct{} // closed when this command has answered; nil: nothing is asked
-
-	mu     sync.Mutex
-	answer yield.HookAnswer // guarded by mu; the last one
-}
-
-// use asks this program from now on, at first without delay. Until it answers, the answer of the
-// one before stays, or, where there was none, the machine is shared.
-func (h *hook) use(ctx context.Context, command []string) {
-	if slices.Equal(command, h.command) {
-		return
+// newHook asks a program of the owner's: its absolute path, and arguments.
+func newHook() *asker {
+	return &asker{
+		every: hookEvery,
+		ask: func(ctx context.Context, command []string) yield.Said {
+			return askProgram(ctx, command, hookLimit).Judge()
+		},
 	}
-	if len(h.command) == 0 {
-		h.note(yield.HookAnswer{Ended: true})
-	}
-	h.stop()
-	if len(command) == 0 {
-		return
-	}
-	h.command, h.answered = slices.Clone(command), make(chan struct{})
-	first := sync.OnceFunc(func() { close(h.answered) })
-	asking, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	h.end = func() { cancel(); <-done }
-	go func() {
-		defer close(done)
-		h.keepAsking(asking, first)
-	}()
-}
-
-// await waits for the first answer, which comes within the limit.
-func (h *hook) await(ctx context.Context) {
-	if h.answered == nil {
-		return
-	}
-	select {
-	case <-h.answered:
-	case <-ctx.Done():
-	}
-}
-
-// stop ends asking. The program ends with it.
-func (h *hook) stop() {
-	if h.end != nil {
-		h.end()
-		h.end, h.command, h.answered = nil, nil, nil
-	}
-}
-
-// keepAsking asks until the context ends, which is before h.command changes.
-func (h *hook) keepAsking(ctx context.Context, first func()) {
-	for {
-		answer := askProgram(ctx, h.command, hookLimit)
-		if ctx.Err() != nil {
-			return
-		}
-		h.note(answer)
-		first()
-		select {
-		case <-time.After(hookEvery):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (h *hook) note(a yield.HookAnswer) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.answer = a
-}
-
-// verdict is the last answer's; where nothing is asked the machine is shared.
-func (h *hook) verdict() yield.HookVerdict {
-	if len(h.command) == 0 {
-		return yield.HookVerdict{}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.answer.Judge()
 }
 
 // askProgram runs a program at the lowest priority, in a process group of its own, and kills all

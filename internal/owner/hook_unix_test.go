@@ -180,12 +180,12 @@ func TestASiteAsksItsOwnersProgram(t *testing.T) {
 			!strings.HasSuffix(s.Why, s.Hook) {
 			t.Errorf("broken: %+v", s)
 		}
-		w.Change(false, rules, yield.Hours{}, false, nil)
+		w.Change(Config{Rules: rules})
 		if s := <-states; s.Reason != grid.ReasonNone || s.Hook != "" {
 			t.Errorf("given up: %+v", s)
 		}
 		say("exit 1")
-		w.Change(false, rules, yield.Hours{}, false, command)
+		w.Change(Config{Rules: rules, Hook: command})
 		if s := <-states; s.Reason != grid.ReasonOwnerBusy {
 			t.Errorf("asked again: %+v", s)
 		}

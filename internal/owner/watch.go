@@ -24,6 +24,7 @@ type Config struct {
 	Hours yield.Hours // when the owner shares the machine
 	Mains bool        // the owner shares it only while it does not run on battery
 	Hook  []string    // program, with arguments, that is asked whether it is shared; empty = none
+	Input bool        // the owner shares it only while nobody uses keyboard or mouse
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
@@ -38,6 +39,7 @@ type State struct {
 	Why    string      // for people; empty when the owner does not
 	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
 	Hook   string      // what is wrong with the owner's program, for people; empty: nothing
+	Input  string      // why it is not known whether keyboard or mouse are used; empty: it is
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -92,13 +94,12 @@ func (w *Watcher) open() {
 	}
 }
 
-// Change changes when the site yields, from the next look on.
-func (w *Watcher) Change(
-	makeWay bool, rules yield.Rules, hours yield.Hours, mains bool, hook []string,
-) {
+// Change changes when the site yields, from the next look on: Yield, Rules, Hours, Mains, Hook and
+// Input become those of to.
+func (w *Watcher) Change(to Config) {
 	w.mu.Lock()
-	w.cfg.Hook = hook
-	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours, w.cfg.Mains = makeWay, rules, hours, mains
+	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = to.Yield, to.Rules, to.Hours
+	w.cfg.Mains, w.cfg.Hook, w.cfg.Input = to.Mains, to.Hook, to.Input
 	w.mu.Unlock()
 	w.open()
 	select {
@@ -126,21 +127,28 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	var before look
 	var ends time.Time
 	cfg, p := w.now()
-	judge, source, asked := yield.New(cfg.Rules), newPower(cfg.Root), new(hook)
-	defer asked.stop()
+	judge, source, hook, input := yield.New(cfg.Rules), newPower(cfg.Root), newHook(), newInput()
+	defer hook.stop()
+	defer input.stop()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = cfg.Now()
 	w.mu.Unlock()
-	asked.use(ctx, cfg.Hook)
-	asked.await(ctx)
+	hook.use(ctx, cfg.Hook)
+	input.use(ctx, asksInput(cfg.Input))
+	hook.await(ctx)
+	input.await(ctx)
 	looked := sync.OnceFunc(func() { close(w.looked) })
 	for {
-		asked.use(ctx, cfg.Hook)
+		hook.use(ctx, cfg.Hook)
+		input.use(ctx, asksInput(cfg.Input))
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
-		state = besides(state, cfg, source, asked.verdict())
+		if cfg.Mains && state.Reason != grid.ReasonOwnerHours && source.onBattery(cfg.Now()) {
+			state.Reason, state.Why = grid.ReasonOwnerBusy, yield.WhyBattery
+		}
+		state = besides(state, hook.verdict(), input.verdict())
 		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
@@ -151,7 +159,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		ends = state.Ends
 		looked()
 		due := tick.C
-		if p == nil && cfg.Hours.Always() && !cfg.Mains && len(cfg.Hook) == 0 {
+		if p == nil && cfg.Hours.Always() && !cfg.Mains && len(cfg.Hook) == 0 && !cfg.Input {
 			due = nil // there is nothing to watch until Change
 		}
 		select {
@@ -193,16 +201,12 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	return state, sample, this
 }
 
-// besides adds what else says that the machine is not shared: the owner's program, whose word is
-// told first, and the battery. The hours outlast both.
-func besides(s State, cfg Config, source *power, said yield.HookVerdict) State {
-	s.Hook = said.Trouble
-	switch {
-	case s.Reason == grid.ReasonOwnerHours:
-	case said.Why != "":
-		s.Reason, s.Why = grid.ReasonOwnerBusy, said.Why
-	case cfg.Mains && source.onBattery(cfg.Now()):
-		s.Reason, s.Why = grid.ReasonOwnerBusy, yield.WhyBattery
+// besides adds the words of those that were asked, which are told before what was seen: the
+// owner's program first. The hours outlast both.
+func besides(s State, hook, input yield.Said) State {
+	s.Hook, s.Input = hook.Trouble, input.Trouble
+	if why := cmp.Or(hook.Why, input.Why); why != "" && s.Reason != grid.ReasonOwnerHours {
+		s.Reason, s.Why = grid.ReasonOwnerBusy, why
 	}
 	return s
 }

@@ -108,6 +108,7 @@ type OwnerView struct {
 	Busy  bool   `json:"busy"`            // the owner needs the machine now
 	Why   string `json:"why,omitempty"`   // while busy
 	Hook  string `json:"hook,omitempty"`  // program that is asked whether it is shared
+	Input bool   `json:"input,omitempty"` // it is not while keyboard or mouse are in use
 	// that others than this agent use; left out: unknown
 	OtherCores *float64 `json:"other_cores,omitempty"`
 	// that this agent and its jobs use; left out: unknown

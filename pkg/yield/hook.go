@@ -18,27 +18,27 @@ type HookAnswer struct {
 	Fault string // why it did not end by itself, for people
 }
 
-// HookVerdict is the result of asking.
-type HookVerdict struct {
-	Why     string // the machine is not shared, begins with WhyHook; empty: it is
-	Trouble string // what is wrong with the program, for people; empty: nothing
+// Said is the result of asking somebody whether the machine is shared.
+type Said struct {
+	Why     string // it is not, for people; empty: it is
+	Trouble string // why there is no answer of use, for people; empty: there is
 }
 
 // Judge says what an answer decides. A program that does not work pauses the site: the owner wanted
 // something to be asked before the machine is used.
-func (a HookAnswer) Judge() HookVerdict {
+func (a HookAnswer) Judge() Said {
 	const share, pause = 0, 1
 	switch {
 	case a.Fault != "":
 		return troubled(a.Fault)
 	case !a.Ended:
-		return HookVerdict{Why: WhyHook + "it has not answered yet"}
+		return Said{Why: WhyHook + "it has not answered yet"}
 	case a.Code == share:
-		return HookVerdict{}
+		return Said{}
 	case a.Code == pause && a.Line != "":
-		return HookVerdict{Why: WhyHook + a.Line}
+		return Said{Why: WhyHook + a.Line}
 	case a.Code == pause:
-		return HookVerdict{Why: WhyHook + "it says no, and not why"}
+		return Said{Why: WhyHook + "it says no, and not why"}
 	}
 	text := fmt.Sprintf("it ended with code %d, want 0 or 1", a.Code)
 	if a.Line != "" {
@@ -47,8 +47,8 @@ func (a HookAnswer) Judge() HookVerdict {
 	return troubled(text)
 }
 
-func troubled(text string) HookVerdict {
-	return HookVerdict{Why: WhyHook + "it does not work: " + text, Trouble: text}
+func troubled(text string) Said {
+	return Said{Why: WhyHook + "it does not work: " + text, Trouble: text}
 }
 
 // hookLineLength bounds a line that is shown, in characters.

@@ -30,7 +30,7 @@ func TestHookAnswers(t *testing.T) {
 		},
 		{HookAnswer{Fault: "it is gone"}, "owner.hook: it does not work: it is gone", "it is gone"},
 	} {
-		if got := c.answer.Judge(); got != (HookVerdict{Why: c.why, Trouble: c.trouble}) {
+		if got := c.answer.Judge(); got != (Said{Why: c.why, Trouble: c.trouble}) {
 			t.Errorf("%+v: %+v", c.answer, got)
 		}
 	}

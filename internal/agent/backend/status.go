@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
@@ -65,8 +67,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	if s.Machine != nil {
 		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk
 	}
-	hook := b.agent.Terms().Owner.Hook
-	s.Notices = append(s.Notices, hookNotices(hook, known.Owner.State.Hook)...)
+	s.Notices = append(s.Notices, askedNotices(b.agent.Terms().Owner, known.Owner.State)...)
 	s.Notices = append(s.Notices, b.diskNotices(s.Machine)...)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, b.lonely(s.Members))
@@ -74,18 +75,27 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	return s, err
 }
 
-// hookNotices say what is wrong with the owner's program, and what helps.
-func hookNotices(command []string, trouble string) []view.Notice {
-	if trouble == "" || len(command) == 0 {
-		return nil
+// askedNotices say what keeps from asking whether the machine is shared, and what helps.
+func askedNotices(o agent.Owner, s owner.State) (notices []view.Notice) {
+	if s.Hook != "" && len(o.Hook) > 0 {
+		notices = append(notices, view.Notice{
+			Text:  "your program owner.hook does not work, and the site pauses for that",
+			Cause: s.Hook,
+			Action: "run " + o.Hook[0] + " by hand: it must end within 5 s, with code 0 to " +
+				"share, or with 1 and a line of output to pause; to ask nothing: " +
+				"siteagent config unset owner.hook",
+		})
 	}
-	return []view.Notice{{
-		Text:  "your program owner.hook does not work, and the site pauses for that",
-		Cause: trouble,
-		Action: "run " + command[0] + " by hand: it must end within 5 s, with code 0 to share, " +
-			"or with 1 and a line of output to pause; to ask nothing: " +
-			"siteagent config unset owner.hook",
-	}}
+	if s.Input != "" && o.Input {
+		notices = append(notices, view.Notice{
+			Text: "owner.input: logind does not tell whether you are there, " +
+				"and the site pauses for that",
+			Cause: s.Input,
+			Action: "see whether loginctl works here; to ask nothing: " +
+				"siteagent config unset owner.input",
+		})
+	}
+	return notices
 }
 
 // diskNotices say what is wrong with the disk, and what helps.

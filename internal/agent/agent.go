@@ -200,7 +200,6 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		return a, err
 	}
 	a.openPast()
-	a.openAccount()
 	for _, adapter := range cfg.Adapters {
 		if err = adapter.Recover(ctx); err != nil {
 			return a, fmt.Errorf("recover what an earlier run left: %w", err)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/given"
@@ -22,7 +23,7 @@ func (a *Agent) openAccount() {
 	if a.account, err = given.Open(a.cfg.StateDir, a.log); err != nil {
 		a.log.Warn("the account of what was given cannot be used; what this run gives is lost "+
 			"at its end", "error", err)
-		a.cfg.Notices = append(a.cfg.Notices[:len(a.cfg.Notices):len(a.cfg.Notices)], view.Notice{
+		a.cfg.Notices = append(slices.Clip(a.cfg.Notices), view.Notice{
 			Text:  "what this site gives is not written down",
 			Cause: err.Error(),
 			Action: "move " + given.FileName + " out of the state directory, " +

@@ -20,7 +20,7 @@ func (p *puppet) uses(cpu time.Duration) {
 
 // given adds up all that was given.
 func (b *bench) given() (total given.Share) {
-	for _, d := range b.Agent.Given(b.ctx) {
+	for _, d := range b.Given(b.ctx) {
 		for _, s := range d.Shares {
 			total.For, total.Name = s.For, s.Name
 			total.CoreSeconds += s.CoreSeconds

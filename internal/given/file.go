@@ -64,17 +64,17 @@ func decode(text []byte) ([]Day, error) {
 			errDamaged, format, maxDays, c.Format, len(c.Days))
 	}
 	last := ""
-	for _, d := range c.Days {
-		if err := d.check(last); err != nil {
+	for i := range c.Days {
+		if err := c.Days[i].check(last); err != nil {
 			return nil, err
 		}
-		last = d.Date
+		last = c.Days[i].Date
 	}
 	return c.Days, nil
 }
 
 // check reports what no account says. Days ascend.
-func (d Day) check(after string) error {
+func (d *Day) check(after string) error {
 	if _, err := time.Parse(time.DateOnly, d.Date); err != nil || d.Date <= after {
 		return fmt.Errorf("%w: date %.20q after %.20q", errDamaged, d.Date, after)
 	}

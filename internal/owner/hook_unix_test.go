@@ -161,7 +161,7 @@ func TestASiteAsksItsOwnersProgram(t *testing.T) {
 			t.Errorf("at first: %+v", s)
 		}
 		say("exit 0")
-		if s := <-states; s.Reason != grid.ReasonNone || s.Hook != "" {
+		if s = <-states; s.Reason != grid.ReasonNone || s.Hook != "" {
 			t.Errorf("shared: %+v", s)
 		}
 		say("echo a film; exit 1")
@@ -176,17 +176,17 @@ func TestASiteAsksItsOwnersProgram(t *testing.T) {
 		say("exit 7")
 		time.Sleep(hookEvery + every)
 		synctest.Wait()
-		if s := w.Report().State; s.Reason != grid.ReasonOwnerBusy || s.Hook == "" ||
+		if s = w.Report().State; s.Reason != grid.ReasonOwnerBusy || s.Hook == "" ||
 			!strings.HasSuffix(s.Why, s.Hook) {
 			t.Errorf("broken: %+v", s)
 		}
 		w.Change(Config{Rules: rules})
-		if s := <-states; s.Reason != grid.ReasonNone || s.Hook != "" {
+		if s = <-states; s.Reason != grid.ReasonNone || s.Hook != "" {
 			t.Errorf("given up: %+v", s)
 		}
 		say("exit 1")
 		w.Change(Config{Rules: rules, Hook: command})
-		if s := <-states; s.Reason != grid.ReasonOwnerBusy {
+		if s = <-states; s.Reason != grid.ReasonOwnerBusy {
 			t.Errorf("asked again: %+v", s)
 		}
 	})

@@ -35,7 +35,7 @@ func TestNothingWhileYouAreThere(t *testing.T) {
 		t.Errorf("at first: %+v", s)
 	}
 	bus.SetIdle(true)
-	if s := stateWithin(t, states); s.Reason != grid.ReasonNone || s.Input != "" {
+	if s = stateWithin(t, states); s.Reason != grid.ReasonNone || s.Input != "" {
 		t.Errorf("away: %+v", s)
 	}
 	bus.Leave(t)
@@ -44,7 +44,7 @@ func TestNothingWhileYouAreThere(t *testing.T) {
 		t.Errorf("without logind: %+v", s)
 	}
 	w.Change(Config{Rules: rules})
-	if s := stateWithin(t, states); s.Reason != grid.ReasonNone || s.Input != "" {
+	if s = stateWithin(t, states); s.Reason != grid.ReasonNone || s.Input != "" {
 		t.Errorf("given up: %+v", s)
 	}
 }

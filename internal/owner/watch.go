@@ -33,6 +33,11 @@ type Config struct {
 	Now func() time.Time
 }
 
+// idle reports whether nothing but the machine's counters could make the site yield.
+func (c Config) idle() bool {
+	return c.Hours.Always() && !c.Mains && len(c.Hook) == 0 && !c.Input
+}
+
 // State says whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
@@ -159,7 +164,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		ends = state.Ends
 		looked()
 		due := tick.C
-		if p == nil && cfg.Hours.Always() && !cfg.Mains && len(cfg.Hook) == 0 && !cfg.Input {
+		if p == nil && cfg.idle() {
 			due = nil // there is nothing to watch until Change
 		}
 		select {

@@ -49,6 +49,16 @@ func TestWhoOffersNothingForGoodReasonsIsIn(t *testing.T) {
 			"Your machine runs on battery now, so it offers nothing;",
 		},
 		{
+			"with somebody at it",
+			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: yield.WhyInput + "x"}},
+			"You are at your machine now (owner.input), so it offers nothing;",
+		},
+		{
+			"by its owner's program",
+			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Why: yield.WhyHook + "a film"}},
+			"Your program owner.hook pauses it now (a film), so it offers nothing;",
+		},
+		{
 			"other hours",
 			view.AgentStatus{Owner: &view.OwnerView{Busy: true, Hours: "fri 09:00-10:00"}},
 			"You share this machine fri 09:00-10:00; again from Fri 09:00, so it offers nothing now;",

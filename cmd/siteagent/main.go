@@ -36,6 +36,7 @@
 //	check.go       siteagent check
 //	status.go      siteagent status, at a glance
 //	status_all.go  ... with --all
+//	given.go       siteagent given
 //	top.go         siteagent top
 //	pause.go       siteagent pause, resume
 //	stop.go        siteagent stop

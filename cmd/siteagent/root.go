@@ -24,6 +24,7 @@ First steps:
   siteagent run                  run it (^C stops it)
   siteagent invite               print a token with which another site joins this one
   siteagent status               what it gives, runs, has promised and knows
+  siteagent given                what it gave, and for whom
   siteagent top                  the same as a screen that stays up to date, with keys
   siteagent leave                take back what join did
 
@@ -55,7 +56,8 @@ func newRoot() *cobra.Command {
 	addSettings(flags)
 	root.AddCommand(
 		configCommand(o), settingsTopic(),
-		initCommand(o), runCommand(o), statusCommand(o), topCommand(o), policyCommand(o),
+		initCommand(o), runCommand(o), policyCommand(o),
+		statusCommand(o), givenCommand(o), topCommand(o),
 		pauseCommand(o), resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), leaveCommand(o),
 		membersCommand(o), admitCommand(o), banCommand(o),

@@ -68,14 +68,15 @@ func printLines(out io.Writer, lines []line) error {
 // summary is the short status without its problems.
 func summary(s view.AgentStatus, now time.Time) []line {
 	g := givenOf(s)
-	return append([]line{
+	return slices.Concat([]line{
 		{"sharing", sharing(s, now)},
 		{"for", usersOf(s.Running)},
 		{"cores", g.cores},
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
+	}, weekLines(s.Week), []line{
 		{"site", siteText(s)},
-	}, slices.Concat(standbyLines(s), controllerLines(s), gatewayLines(s))...)
+	}, standbyLines(s), controllerLines(s), gatewayLines(s))
 }
 
 // controllerLines say who the controller of the domain is, where there could be one.
@@ -305,8 +306,14 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 	if n := frozen(s.Running); n > 0 {
 		after = plural(n, "job is frozen and resumes", "jobs are frozen and resume")
 	}
-	if s.Owner.Why == yield.WhyBattery {
-		return "paused: " + s.Owner.Why + "; " + after + " when it is plugged in (owner.battery)"
+	for _, c := range [...]struct{ why, then string }{
+		{yield.WhyHook, " when it says so"},
+		{yield.WhyInput, " when you are away"},
+		{yield.WhyBattery, " when it is plugged in (owner.battery)"},
+	} {
+		if strings.HasPrefix(s.Owner.Why, c.why) {
+			return "paused: " + s.Owner.Why + "; " + after + c.then
+		}
 	}
 	why := strings.TrimPrefix(s.Owner.Why, "others use ")
 	return fmt.Sprintf("paused: you are using the machine (%s); %s after %.0f s of quiet",
@@ -357,6 +364,12 @@ func nextPause(s view.AgentStatus, now time.Time) string {
 		if closes, known := nextChange(hours, now); known {
 			when = append(when, fmt.Sprintf("%s (shared %s)", dayText(closes, now), hours))
 		}
+	}
+	if s.Owner.Hook != "" {
+		when = append(when, "when owner.hook says so")
+	}
+	if s.Owner.Input {
+		when = append(when, "while keyboard or mouse are in use")
 	}
 	how, off := strings.CutPrefix(s.Owner.How, "off: ")
 	if !off {

@@ -97,6 +97,13 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyBattery}
 		}, "paused: the machine runs on battery; jobs are taken again when it is plugged in " +
 			"(owner.battery)"},
+		{"with somebody at it", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.InputAnswer{}.Judge().Why}
+		}, "paused: owner.input: keyboard or mouse are in use; jobs are taken again when you are " +
+			"away"},
+		{"by a program", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyHook + "a film"}
+		}, "paused: owner.hook: a film; jobs are taken again when it says so"},
 		{"full disk", func(s *view.AgentStatus) { s.Machine = free(1 << 20) }, "no: the disk is full"},
 		{"less than you keep", func(s *view.AgentStatus) {
 			s.Machine = free(1 << 30)
@@ -134,6 +141,16 @@ func TestNextPause(t *testing.T) {
 			"weekly",
 			view.OwnerView{How: "off: owner.yield is false", Hours: "thu-sat 00:00-24:00"},
 			"Sun 00:00 (shared thu-sat 00:00-24:00)",
+		},
+		{
+			"at the machine",
+			view.OwnerView{How: "off: owner.yield is false", Input: true},
+			"while keyboard or mouse are in use",
+		},
+		{
+			"a program alone",
+			view.OwnerView{How: "off: owner.yield is false", Hook: "/ask"},
+			"when owner.hook says so",
 		},
 		{"off", view.OwnerView{How: "off: owner.yield is false"}, "none by itself: owner.yield is false"},
 		{
@@ -278,5 +295,34 @@ func TestStatusSaysWhyStandbysAreMissing(t *testing.T) {
 	own.Members, own.Refusals = nil, nil
 	if got := standbysText(own, "a"); got != "none yet" {
 		t.Errorf("nobody has answered: %q", got)
+	}
+}
+
+// The week in a line is in one unit, names few, and leaves out own jobs.
+func TestWeekLines(t *testing.T) {
+	t.Parallel()
+	share := func(name string, seconds float64) view.GivenShare {
+		return view.GivenShare{Site: grid.SiteID(name), Name: name, CoreSeconds: seconds, Tasks: 1}
+	}
+	own := share("me", 9e9)
+	own.Own = true
+	for want, g := range map[string]*view.Given{
+		"12.3 core-hours, 41 tasks, for lab (9.0), ada (3.3)": {
+			CoreSeconds: 44280, Tasks: 41, For: []view.GivenShare{
+				share("lab", 32400), share("ada", 11880), own,
+			},
+		},
+		"100 core-seconds, 1 task, for a (60), b (30), c (9), and 2 more": {
+			CoreSeconds: 100, Tasks: 1, For: []view.GivenShare{
+				share("a", 60), share("b", 30), share("c", 9), share("d", 1), share("e", 0),
+			},
+		},
+	} {
+		if got := weekLines(g); len(got) != 1 || got[0][1] != want {
+			t.Errorf("weekLines = %q, want %q", got, want)
+		}
+	}
+	if got := weekLines(&view.Given{For: []view.GivenShare{own}}); got != nil {
+		t.Errorf("own jobs alone: %q", got)
 	}
 }

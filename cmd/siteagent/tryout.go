@@ -98,6 +98,12 @@ func quietly(s view.AgentStatus, now time.Time) string {
 		if s.Owner.Why == yield.WhyBattery {
 			return "Your machine runs on battery now, so it offers nothing;"
 		}
+		if strings.HasPrefix(s.Owner.Why, yield.WhyInput) {
+			return "You are at your machine now (owner.input), so it offers nothing;"
+		}
+		if said, asked := strings.CutPrefix(s.Owner.Why, yield.WhyHook); asked {
+			return "Your program owner.hook pauses it now (" + said + "), so it offers nothing;"
+		}
 		return "Your machine is busy now, so it offers nothing;"
 	case s.Machine != nil && strings.HasPrefix(s.Machine.Pending, waitingForQuiet):
 		return "Your machine is busy now, so it offers nothing;" // it could not even be measured

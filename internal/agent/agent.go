@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/given"
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/member"
@@ -114,6 +115,7 @@ type Agent struct {
 
 	store    *store.Store
 	past     *history.Recorder
+	account  *given.Account // of what this site gave
 	bootID   string
 	outlook  outlook
 	members  *member.Registry
@@ -229,7 +231,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.watchHost()
 	a.watchDisk()
 	for _, lasting := range []func(){
-		a.tryWalls, a.remember, a.followClock, a.lookAfterGroups, a.archive.run,
+		a.tryWalls, a.remember, a.keepAccount, a.followClock, a.lookAfterGroups, a.archive.run,
 	} {
 		a.spawn(lasting)
 	}

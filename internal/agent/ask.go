@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/given"
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/member"
@@ -188,6 +189,7 @@ type Known struct {
 	Walls    []view.Wall      // how the ceilings are enforced, as far as it was tried by now
 	Owner    owner.Report     // what the watcher of the owner's work saw last
 	Past     history.Known    // when this site was up, until now
+	Given    []given.Day      // what it gave, ascending
 	Nominal  grid.Capability  // what other sites are told
 	Left     grid.Capability  // what others leave of it
 	Room     hostinfo.Room    // in memory and on the disk
@@ -198,7 +200,7 @@ type Known struct {
 func (a *Agent) Known() Known {
 	k := Known{
 		Started: a.started, Counters: a.reports.counters(), Walls: a.walls(),
-		Owner: a.owner.Report(), Past: a.past.Known(a.reading()),
+		Owner: a.owner.Report(), Past: a.past.Known(a.reading()), Given: a.account.Days(),
 	}
 	a.host.mu.Lock()
 	defer a.host.mu.Unlock()

@@ -64,6 +64,7 @@
 //	host.go      what the machine can do, and what others leave of it
 //	archive.go   ended jobs written to the history, and old ones let go
 //	past.go      the site's history, its availability and forecasts
+//	giving.go    what this site gave, accounted for
 //	report.go    what the machines report: counted, logged, shown
 //	timings.go   how long work takes, as histograms
 package agent

@@ -18,6 +18,8 @@ type Owner struct {
 	Rules    yield.Rules   // what counts as that; zero: yield.DefaultRules
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Mains    bool          // it is shared only while it does not run on battery
+	Hook     []string      // program that is asked whether it is shared; empty: none
+	Input    bool          // it is shared only while nobody uses keyboard or mouse
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
 	// offers; 0 = the machine's default.
@@ -29,10 +31,10 @@ type Owner struct {
 // watchOwner watches whether the owner needs the machine, and tells the site: for the first time
 // before it returns, so that nothing is offered in hours that are the owner's.
 func (a *Agent) watchOwner() {
-	a.owner = owner.New(owner.Config{
-		Root: a.cfg.Owner.Root, Yield: a.cfg.Owner.Yield, Watch: a.cfg.Host.Every > 0, Rules: a.rules(),
-		Hours: a.cfg.Owner.Hours, Mains: a.cfg.Owner.Mains, Use: a.work.use, Ends: a.tellReturns,
-	})
+	cfg := a.watching(a.cfg.Owner)
+	cfg.Root, cfg.Watch = a.cfg.Owner.Root, a.cfg.Host.Every > 0
+	cfg.Use, cfg.Ends = a.work.use, a.tellReturns
+	a.owner = owner.New(cfg)
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
 			a.tellOwner(s)
@@ -42,6 +44,14 @@ func (a *Agent) watchOwner() {
 	select {
 	case <-a.owner.Looked():
 	case <-a.ctx.Done():
+	}
+}
+
+// watching says when the site yields, by the owner's terms that are in force.
+func (a *Agent) watching(o Owner) owner.Config {
+	return owner.Config{
+		Yield: o.Yield, Rules: a.rules(), Hours: o.Hours, Mains: o.Mains, Hook: o.Hook,
+		Input: o.Input,
 	}
 }
 

@@ -37,9 +37,10 @@ func (a *Agent) reading() history.Reading {
 	}
 }
 
-// openPast opens the history of this site. Without one the site works, and learns
-// from this run alone.
+// openPast opens the account of what this site gave, and its history. Without one the site works,
+// and learns from this run alone.
 func (a *Agent) openPast() {
+	a.openAccount()
 	a.bootID = history.BootID()
 	var err error
 	if a.past, err = history.Open(a.cfg.StateDir, time.Local, a.reading(), a.log); err != nil {

@@ -71,7 +71,7 @@ func (a *Agent) Change(ctx context.Context, t Terms) error {
 	a.inForce.terms = t
 	a.inForce.mu.Unlock()
 
-	a.owner.Change(t.Owner.Yield, a.rules(), t.Owner.Hours, t.Owner.Mains)
+	a.owner.Change(a.watching(t.Owner))
 	a.data.Cap(t.UploadBps, t.DownloadBps)
 	a.showWalls(t.Walls)
 	if t.Capability != nil {

@@ -48,6 +48,9 @@ type work struct {
 	lease     time.Time   // guarded by workshop.mu; its end
 	stopped   bool        // guarded by workshop.mu; StopAttempt came
 	suspended bool        // guarded by workshop.mu; the owner needs the machine
+
+	// of processors, in the account of what was given; guarded by workshop.mu
+	accounted time.Duration
 }
 
 // workState says who answers for an attempt when it is stopped.
@@ -227,10 +230,11 @@ func (w *workshop) follow(
 	}
 	if result.Exit.Cause.Final() && w.a.disk.fullSince(job.mark) {
 		// What it wrote may be cut short, whether it looked at the error or not.
-		result = lrm.Result{Exit: grid.Exit{
+		result = lrm.Result{CPU: result.CPU, Exit: grid.Exit{
 			Cause: grid.CauseStopped, Text: "the site's disk was full while it ran", Wall: result.Exit.Wall,
 		}}
 	}
+	w.settle(job, result)
 	exit, err := w.keepWhenRoom(id, job.tenant, result)
 	if err == nil {
 		w.a.site.tell(step.AttemptExited{Attempt: id, Exit: exit})

@@ -259,6 +259,7 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"HEAD", "/data/" + string(cid), "", "", 200},
 		{"GET", "/sites", "", "", 200},
 		{"GET", "/status", "", "", 200},
+		{"GET", "/given", "", "", 200},
 		{"POST", "/invites", "application/json", `{"for_seconds": 60, "uses": 2}`, 201},
 		{"POST", "/invites", "", "", 201},
 		{"POST", "/invites", "application/json", `{"for": 60}`, 400},

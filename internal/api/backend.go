@@ -132,6 +132,8 @@ type sites interface {
 	Sites(ctx context.Context) ([]view.SiteRow, error)
 	// Status is this agent's own state.
 	Status(ctx context.Context) (view.AgentStatus, error)
+	// Given lists what this site gave, by day, ascending.
+	Given(ctx context.Context) ([]view.GivenDay, error)
 }
 
 // roster shows and decides who takes part. A peer is a site's ID, or the name of

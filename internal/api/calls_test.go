@@ -98,6 +98,7 @@ func requests(t *testing.T) []request {
 		{"GET", "/invites", "", "", "invites", "list invitations"},
 		{"DELETE", "/invites/x", "", "", "revoke x", "revoke invitation"},
 		{"DELETE", "/invites", "", "", "revoke all", "revoke invitations"},
+		{"GET", "/given", "", "", "given", "list what was given"},
 		{"GET", "/links", "", "", "links", "list links"},
 		{"GET", "/neighbours", "", "", "neighbours", "list neighbours"},
 		{"POST", "/links", jsonType, `{"token": "t"}`, "join domain t", "join domain"},

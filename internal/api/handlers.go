@@ -289,6 +289,20 @@ func (h *handlers) ListSites(
 	return ListSites200JSONResponse(orEmpty(sites)), nil
 }
 
+// ListGiven answers GET /given.
+func (h *handlers) ListGiven(
+	ctx context.Context, _ ListGivenRequestObject,
+) (ListGivenResponseObject, error) {
+	days, err := h.backend.Given(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what was given: %w", err)
+	}
+	for i := range days {
+		days[i].For = orEmpty(days[i].For)
+	}
+	return ListGiven200JSONResponse(orEmpty(days)), nil
+}
+
 // GetStatus answers GET /status.
 func (h *handlers) GetStatus(
 	ctx context.Context, _ GetStatusRequestObject,

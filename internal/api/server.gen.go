@@ -113,6 +113,15 @@ type Further = view.Further
 // Gateway Gateway says who holds the links of a domain, as an agent sees it
 type Gateway = view.Gateway
 
+// Given Given sums up what a site gave since a day, the own jobs left out of the sums
+type Given = view.Given
+
+// GivenDay GivenDay lists what a site gave on one day, by its owner's clock
+type GivenDay = view.GivenDay
+
+// GivenShare GivenShare says what a site gave to one submitter
+type GivenShare = view.GivenShare
+
 // Group Group has an owner's agent and its standbys, as an agent sees them
 type Group = view.Group
 
@@ -458,6 +467,9 @@ type ServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
+	// ListGiven What this site gave, by day and submitter
+	// (GET /given)
+	ListGiven(w http.ResponseWriter, r *http.Request)
 	// RevokeInvites Make all open invitations useless
 	// (DELETE /invites)
 	RevokeInvites(w http.ResponseWriter, r *http.Request)
@@ -617,6 +629,12 @@ func (_ Unimplemented) StatData(w http.ResponseWriter, r *http.Request, cid stri
 // StreamEvents What happens, as server-sent events
 // (GET /events)
 func (_ Unimplemented) StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListGiven What this site gave, by day and submitter
+// (GET /given)
+func (_ Unimplemented) ListGiven(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1023,6 +1041,20 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamEvents(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListGiven operation middleware
+func (siw *ServerInterfaceWrapper) ListGiven(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListGiven(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2108,6 +2140,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/status", wrapper.GetStatus)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/given", wrapper.ListGiven)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/members", wrapper.ListMembers)
 	})
 	r.Group(func(r chi.Router) {
@@ -2536,6 +2571,44 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListGivenRequestObject struct {
+}
+
+type ListGivenResponseObject interface {
+	VisitListGivenResponse(w http.ResponseWriter) error
+}
+
+type ListGiven200JSONResponse []GivenDay
+
+func (response ListGiven200JSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListGivendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListGivendefaultApplicationProblemPlusJSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3977,6 +4050,9 @@ type StrictServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
+	// ListGiven What this site gave, by day and submitter
+	// (GET /given)
+	ListGiven(ctx context.Context, request ListGivenRequestObject) (ListGivenResponseObject, error)
 	// RevokeInvites Make all open invitations useless
 	// (DELETE /invites)
 	RevokeInvites(ctx context.Context, request RevokeInvitesRequestObject) (RevokeInvitesResponseObject, error)
@@ -4303,6 +4379,30 @@ func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, pa
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(StreamEventsResponseObject); ok {
 		if err := validResponse.VisitStreamEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListGiven operation middleware
+func (sh *strictHandler) ListGiven(w http.ResponseWriter, r *http.Request) {
+	var request ListGivenRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListGiven(ctx, request.(ListGivenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListGiven")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListGivenResponseObject); ok {
+		if err := validResponse.VisitListGivenResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -139,6 +139,10 @@ func (s *spy) Status(context.Context) (view.AgentStatus, error) {
 	return view.AgentStatus{Reach: view.Reach{Relays: []grid.SiteID{}}}, s.note("status")
 }
 
+func (s *spy) Given(context.Context) ([]view.GivenDay, error) {
+	return []view.GivenDay{{Date: "2026-03-02"}}, s.note("given")
+}
+
 func (s *spy) Members(context.Context) (view.Members, error) {
 	return view.Members{}, s.note("members")
 }

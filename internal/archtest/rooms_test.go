@@ -87,8 +87,9 @@ func declaredRooms() map[string]room {
 		"internal/durable":       {tests: "powercut"},
 		"internal/powercut":      {},
 		"internal/member":        {imports: "grid protocol durable"},
-		"internal/owner":         {imports: "grid yield"},
+		"internal/owner":         {imports: "grid yield", tests: "suspend/suspendtest"},
 		"internal/history":       {imports: "grid avail durable"},
+		"internal/given":         {imports: "grid durable"},
 		"internal/netlab":        {},
 		"internal/freeport":      {},
 		"internal/localmesh":     {imports: "grid config api/client lrm/supervise view"},
@@ -126,11 +127,11 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent": {
 			imports: "grid avail protocol plan step site broker standby domain border yield lrm " +
-				"member owner p2p data store obs hostinfo history view durable", tests: "*",
+				"member owner p2p data store obs hostinfo history given view durable", tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
-				"store hostinfo history obs view", tests: "*",
+				"store hostinfo history given obs view", tests: "*",
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {

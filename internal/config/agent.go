@@ -120,6 +120,8 @@ type Owner struct {
 	MoveAfter    time.Duration // the same with a checkpoint, where another site offers
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Battery      bool          // the machine is shared also while it runs on battery
+	Input        bool          // it is shared only while nobody uses keyboard or mouse
+	Hook         []string      // program, with arguments, that is asked whether it is shared
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,14 @@ func TestBoundsOfSettings(t *testing.T) {
 		{func(a *Agent) { a.Owner.Look = 1 }, "owner.look: want 1s to 1h"},
 		{func(a *Agent) { a.Owner.Look = time.Hour + 1 }, "owner.look: want 1s to 1h"},
 		{func(a *Agent) { a.Owner.Root = "proc" }, "owner.root: want an absolute path"},
+		{func(a *Agent) { a.Owner.Hook = []string{"/ask", "a b"} }, ""},
+		{func(a *Agent) { a.Owner.Hook = []string{"ask"} }, "owner.hook: want the absolute path"},
+		{func(a *Agent) { a.Owner.Hook = []string{"/ask", "\x00"} }, "owner.hook: want no arg"},
+		{func(a *Agent) { a.Owner.Hook = slices.Repeat([]string{"/ask"}, 64) }, ""},
+		{
+			func(a *Agent) { a.Owner.Hook = slices.Repeat([]string{"/ask"}, 65) },
+			"owner.hook: want at most 63 arguments, have 64",
+		},
 		{func(a *Agent) { a.Control.Accept = "x" }, "controller.accept: want"},
 		{func(a *Agent) { a.Control.WeightMilli = 1000 }, ""},
 		{func(a *Agent) { a.Control.WeightMilli = 999 }, "controller.weight: want 1 to 1000"},

@@ -105,7 +105,7 @@ func TestOldFile(t *testing.T) {
 			strings.HasPrefix(name, "controller.") || strings.HasPrefix(name, "tes.") ||
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
-				"owner.move-after", "owner.free-disk", "owner.battery",
+				"owner.move-after", "owner.free-disk", "owner.battery", "owner.hook", "owner.input",
 				"lease.reserved",
 			}, name) {
 			continue // younger than the file

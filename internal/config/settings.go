@@ -153,6 +153,11 @@ func ownerSettings() []setting[Agent] {
 			func(a *Agent) *yield.Hours { return &a.Owner.Hours }, asHours()).documented().live(),
 		key("owner.battery", "share the machine also while it runs on battery",
 			func(a *Agent) *bool { return &a.Owner.Battery }, asBool()).documented().live(),
+		key("owner.input", "pause while keyboard or mouse are in use, as logind tells",
+			func(a *Agent) *bool { return &a.Owner.Input }, asBool()).live(),
+		key("owner.hook", "program of yours and arguments, asked each 10 s: "+
+			"exit 0 shares, 1 pauses, and it prints why",
+			func(a *Agent) *[]string { return &a.Owner.Hook }, asList[string]()).live(),
 		key("owner.reserve", "cores that stay free beside what you use",
 			func(a *Agent) *int64 { return &a.Owner.ReserveMilli }, asMilli()).live(),
 		key("owner.free-disk",

@@ -43,6 +43,7 @@ func (c Agent) Validate() error {
 		within("controller.slot", c.Control.Slot, time.Second, time.Hour),
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
+		c.Owner.validateHook(),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		within("owner.move-after", c.Owner.MoveAfter, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
@@ -286,4 +287,24 @@ func (s standby) validateCount() error {
 			"of two none", s.Count)
 	}
 	return nil
+}
+
+// validateHook wants a program that is found without a search, as the agent's PATH may be another
+// one than the owner's.
+func (o Owner) validateHook() error {
+	const most = 64
+	switch {
+	case len(o.Hook) == 0:
+		return nil
+	case len(o.Hook) > most:
+		return fmt.Errorf("owner.hook: want at most %d arguments, have %d; "+
+			"write them into a script", most-1, len(o.Hook)-1)
+	case !filepath.IsAbs(o.Hook[0]):
+		return fmt.Errorf("owner.hook: want the absolute path of a program first, then its "+
+			"arguments as a list, have %q; write a line of a shell into a script", o.Hook[0])
+	case strings.Contains(strings.Join(o.Hook, ""), "\x00"):
+		return errors.New("owner.hook: want no argument with a zero byte")
+	default:
+		return nil
+	}
 }

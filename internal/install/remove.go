@@ -19,9 +19,10 @@ func stateDirs() []string {
 // of an earlier part, a damaged file, or one that was being written.
 func stateFiles() []string {
 	return []string{
-		"api.token", "ballast", "deputy.json", "facts.db", "facts.log", "history.db", "history.log",
-		"hostinfo.json", "identity.key", "invites.json", "links.json", "local.json", "peers.json",
-		"place", "roster.json", "runs.jsonl", "superseded", recordFile,
+		"api.token", "ballast", "deputy.json", "facts.db", "facts.log", "given.json",
+		"history.db", "history.log", "hostinfo.json", "identity.key", "invites.json",
+		"links.json", "local.json", "peers.json", "place",
+		"roster.json", "runs.jsonl", "superseded", recordFile,
 	}
 }
 

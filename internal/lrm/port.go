@@ -211,6 +211,8 @@ type Result struct {
 	Outputs []File // those that were written, in the attempt's order
 	Stdout  File   // HostPath is empty if nothing was printed
 	Stderr  File   // HostPath is empty if nothing was printed
+	// CPU is the processor time that it used, its supervision included; 0: unknown.
+	CPU time.Duration
 }
 
 // File is something an attempt left.

@@ -3,5 +3,17 @@
 // own jobs use, and lets the rules of pkg/yield judge. On systems that tell nothing
 // it says so and judges by the hours alone.
 //
+// It also asks a program of the owner's, if there is one, whether the machine is shared.
+//
 // It does not touch jobs, and it decides nothing itself.
+//
+//	watch.go      the looks, one after the other, and what follows from them
+//	probe.go      the kernel's counters of processors, queues and pressure
+//	sample.go     the difference of two looks
+//	power.go      whether the machine runs on battery
+//	asker.go      somebody asked now and then
+//	input.go      ... logind, whether keyboard or mouse are used
+//	hook.go       ... the owner's program
+//	hook_*.go         in a process group of its own
+//	sys_*.go      what this system tells of the agent itself, and priorities
 package owner

@@ -64,7 +64,7 @@ func TestASiteYieldsOnBattery(t *testing.T) {
 		if s := <-states; s.Why != yield.WhyBattery {
 			t.Errorf("unplugged again: %+v", s)
 		}
-		w.Change(false, rules, yield.Hours{}, false)
+		w.Change(Config{Rules: rules})
 		if s := <-states; s.Reason != grid.ReasonNone {
 			t.Errorf("shared on battery, too: %+v", s)
 		}

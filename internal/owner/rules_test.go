@@ -293,8 +293,8 @@ func TestWhatIsWatched(t *testing.T) {
 	if how := w.Report().How; !strings.HasSuffix(how, "; jobs do not yield: owner.yield is false") {
 		t.Errorf("how = %q", how)
 	}
-	w.Change(true, yield.DefaultRules(), yield.Hours{}, false)
-	w.Change(true, yield.DefaultRules(), yield.Hours{}, false) // nobody took note of the first
+	w.Change(Config{Yield: true, Rules: yield.DefaultRules()})
+	w.Change(Config{Yield: true, Rules: yield.DefaultRules()}) // nobody took note of the first
 	if how := w.Report().How; !strings.HasPrefix(how, "watching 1 processors") ||
 		strings.Contains(how, "do not yield") {
 		t.Errorf("how = %q", how)

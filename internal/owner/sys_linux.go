@@ -3,6 +3,7 @@ package owner
 import (
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,8 @@ const (
 	ioprioProcess  = 1         // IOPRIO_WHO_PROCESS
 	ioprioLastBest = 2<<13 | 7 // IOPRIO_CLASS_BE, the last of its eight levels
 	maxThreads     = 1 << 10   // of the agent at its start
+	ioprioGroup    = 2         // IOPRIO_WHO_PGRP
+	ioprioIdle     = 3 << 13   // IOPRIO_CLASS_IDLE
 )
 
 // BePolite lets the disk serve all others before this process, for all of its
@@ -64,3 +67,11 @@ func threads(most int) []int {
 	}
 	return ids
 }
+
+// lastOnDisk has the disk serve a process group when no other process wants it. Best effort.
+func lastOnDisk(group int) {
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioGroup, uintptr(group), ioprioIdle)
+}
+
+// endWithParent has the kernel kill a process when the thread ends that started it.
+func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

@@ -2,7 +2,10 @@
 
 package owner
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
 func processorTime() time.Duration { return 0 }
 
@@ -11,3 +14,7 @@ func SelfTime() (time.Duration, bool) { return 0, false }
 
 // BePolite does nothing on this system.
 func BePolite() {}
+
+func lastOnDisk(int) {}
+
+func endWithParent(*syscall.SysProcAttr) {}

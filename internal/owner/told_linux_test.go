@@ -59,7 +59,7 @@ func TestChangesAreLookedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(Config{Root: t.TempDir(), Rules: yield.DefaultRules()})
 		for range 3 {
-			w.Change(false, yield.DefaultRules(), yield.Hours{}, false)
+			w.Change(Config{Rules: yield.DefaultRules()})
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -23,6 +23,8 @@ type Config struct {
 	Rules yield.Rules // how much is too much
 	Hours yield.Hours // when the owner shares the machine
 	Mains bool        // the owner shares it only while it does not run on battery
+	Hook  []string    // program, with arguments, that is asked whether it is shared; empty = none
+	Input bool        // the owner shares it only while nobody uses keyboard or mouse
 	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
@@ -31,11 +33,18 @@ type Config struct {
 	Now func() time.Time
 }
 
+// idle reports whether nothing but the machine's counters could make the site yield.
+func (c Config) idle() bool {
+	return c.Hours.Always() && !c.Mains && len(c.Hook) == 0 && !c.Input
+}
+
 // State says whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
 	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
+	Hook   string      // what is wrong with the owner's program, for people; empty: nothing
+	Input  string      // why it is not known whether keyboard or mouse are used; empty: it is
 }
 
 // Watcher watches the machine. Make it with New, and let it watch with Run.
@@ -90,10 +99,12 @@ func (w *Watcher) open() {
 	}
 }
 
-// Change changes when the site yields, from the next look on.
-func (w *Watcher) Change(makeWay bool, rules yield.Rules, hours yield.Hours, mains bool) {
+// Change changes when the site yields, from the next look on: Yield, Rules, Hours, Mains, Hook and
+// Input become those of to.
+func (w *Watcher) Change(to Config) {
 	w.mu.Lock()
-	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours, w.cfg.Mains = makeWay, rules, hours, mains
+	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = to.Yield, to.Rules, to.Hours
+	w.cfg.Mains, w.cfg.Hook, w.cfg.Input = to.Mains, to.Hook, to.Input
 	w.mu.Unlock()
 	w.open()
 	select {
@@ -121,19 +132,28 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	var before look
 	var ends time.Time
 	cfg, p := w.now()
-	judge, source := yield.New(cfg.Rules), newPower(cfg.Root)
+	judge, source, hook, input := yield.New(cfg.Rules), newPower(cfg.Root), newHook(), newInput()
+	defer hook.stop()
+	defer input.stop()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = cfg.Now()
 	w.mu.Unlock()
+	hook.use(ctx, cfg.Hook)
+	input.use(ctx, asksInput(cfg.Input))
+	hook.await(ctx)
+	input.await(ctx)
 	looked := sync.OnceFunc(func() { close(w.looked) })
 	for {
+		hook.use(ctx, cfg.Hook)
+		input.use(ctx, asksInput(cfg.Input))
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
 		if cfg.Mains && state.Reason != grid.ReasonOwnerHours && source.onBattery(cfg.Now()) {
 			state.Reason, state.Why = grid.ReasonOwnerBusy, yield.WhyBattery
 		}
+		state = besides(state, hook.verdict(), input.verdict())
 		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
@@ -144,7 +164,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 		ends = state.Ends
 		looked()
 		due := tick.C
-		if p == nil && cfg.Hours.Always() && !cfg.Mains {
+		if p == nil && cfg.idle() {
 			due = nil // there is nothing to watch until Change
 		}
 		select {
@@ -184,6 +204,16 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	}
 	state.Ends = cfg.Hours.Ends(now)
 	return state, sample, this
+}
+
+// besides adds the words of those that were asked, which are told before what was seen: the
+// owner's program first. The hours outlast both.
+func besides(s State, hook, input yield.Said) State {
+	s.Hook, s.Input = hook.Trouble, input.Trouble
+	if why := cmp.Or(hook.Why, input.Why); why != "" && s.Reason != grid.ReasonOwnerHours {
+		s.Reason, s.Why = grid.ReasonOwnerBusy, why
+	}
+	return s
 }
 
 func (w *Watcher) close() {

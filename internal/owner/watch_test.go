@@ -322,11 +322,11 @@ func TestRulesChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Change(false, rules, closed, false)
+		w.Change(Config{Rules: rules, Hours: closed})
 		if s := <-states; s.Reason != grid.ReasonOwnerHours || s.Why != "shared "+closed.String() {
 			t.Errorf("outside of the hours: %+v", s)
 		}
-		w.Change(true, rules, yield.Hours{}, false)
+		w.Change(Config{Yield: true, Rules: rules})
 		if s := <-states; s.Reason != grid.ReasonNone {
 			t.Errorf("at any hour: %+v", s)
 		}

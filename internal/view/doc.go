@@ -16,6 +16,7 @@
 //	counterfactual.go  what a refused job would have to ask less of
 //	mapsvg.go          the virtual map drawn
 //	site.go            sites, and an agent's own status
+//	given.go           what a site gave, and for whom
 //	fault.go           what counts against a site
 //	machine.go         what was found out about a machine
 //	configuration.go   settings, and where each comes from

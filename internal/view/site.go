@@ -95,6 +95,8 @@ type AgentStatus struct {
 	Controller *Controller `json:"controller,omitempty"`
 	// left out: the domain is linked with no other one, as far as is known here
 	Gateway *Gateway `json:"gateway,omitempty"`
+	// what it gave since Monday, by its owner's clock
+	Week *Given `json:"week,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
 }
@@ -105,6 +107,8 @@ type OwnerView struct {
 	Hours string `json:"hours,omitempty"` // when it is shared; left out: always
 	Busy  bool   `json:"busy"`            // the owner needs the machine now
 	Why   string `json:"why,omitempty"`   // while busy
+	Hook  string `json:"hook,omitempty"`  // program that is asked whether it is shared
+	Input bool   `json:"input,omitempty"` // it is not while keyboard or mouse are in use
 	// that others than this agent use; left out: unknown
 	OtherCores *float64 `json:"other_cores,omitempty"`
 	// that this agent and its jobs use; left out: unknown

@@ -17,6 +17,7 @@
 //	links.go     linked domains: invited, joined, on which terms, ended
 //	neighbours.go  ... as any member sees them, and how its jobs used them
 //	status.go    the agent's own state
+//	given.go     what this site gave
 //	standbys.go  who goes on with whose jobs
 //	gauges.go    what rises and falls here, as metrics
 //	host.go      its machine, its owner, its past and its place in the map

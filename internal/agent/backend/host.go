@@ -34,11 +34,15 @@ func machineView(m hostinfo.Machine, k agent.Known) *view.MachineView {
 }
 
 // ownerView shows the state of the watcher of the owner's work.
-func ownerView(hours yield.Hours, r owner.Report) *view.OwnerView {
+func ownerView(terms agent.Owner, r owner.Report) *view.OwnerView {
 	const percent = 100
 	v := &view.OwnerView{
-		How: r.How, Hours: hours.String(), Busy: r.State.Reason != grid.ReasonNone, Why: r.State.Why,
-		CostPercent: percent * r.Cost,
+		How: r.How, Hours: terms.Hours.String(), Busy: r.State.Reason != grid.ReasonNone,
+		Why: r.State.Why, CostPercent: percent * r.Cost,
+	}
+	v.Input = terms.Input
+	if len(terms.Hook) > 0 {
+		v.Hook = terms.Hook[0]
 	}
 	if r.Sample.Others.Known {
 		v.OtherCores, v.JobCores = &r.Sample.Others.Value, &r.Sample.Jobs

@@ -82,12 +82,13 @@ func TestOwnerIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, "busy", ownerView(hours, owner.Report{
+	terms := agent.Owner{Hours: hours, Hook: []string{"/ask", "x"}, Input: true}
+	wantJSON(t, "busy", ownerView(terms, owner.Report{
 		How: "h", State: owner.State{Reason: grid.ReasonOwnerBusy, Why: "w"}, Cost: 0.25,
 		Sample: yield.Sample{Others: yield.Measured(1.5), Jobs: 2},
-	}), `{"how":"h","hours":"mon-fri 18:00-24:00","busy":true,"why":"w","other_cores":1.5,
-		"job_cores":2,"cost_percent":25}`)
-	wantJSON(t, "unknown", ownerView(yield.Hours{}, owner.Report{How: "h"}),
+	}), `{"how":"h","hours":"mon-fri 18:00-24:00","busy":true,"why":"w","hook":"/ask","input":true,
+		"other_cores":1.5,"job_cores":2,"cost_percent":25}`)
+	wantJSON(t, "unknown", ownerView(agent.Owner{}, owner.Report{How: "h"}),
 		`{"how":"h","busy":false}`)
 }
 

@@ -4,8 +4,11 @@ import (
 	"context"
 	"math"
 	"strings"
+	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
+	"github.com/mrsmesh/mrsmesh/internal/owner"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
@@ -52,23 +55,48 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 	known := b.agent.Known()
 	s.Started, s.Counters = view.At(known.Started), known.Counters
 	s.Availability = availability(known.Past, outlook)
+	s.Week = b.givenWeek(known.Given, time.Now())
 	for reason, n := range b.mesh.Refusals() {
 		s.Counters["refused_"+reason] = int64(min(n, math.MaxInt64))
 	}
 	if room, wrong := hostinfo.ProbeRoom(ctx, b.cfg.StateDir); wrong == nil {
 		known.Room = room // the answer must be current
 	}
-	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner.Hours, known.Owner), known.Walls
+	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner, known.Owner), known.Walls
 	s.Machine = machineView(b.cfg.Host.Machine, known)
 	if s.Machine != nil {
 		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk
 	}
+	s.Notices = append(s.Notices, askedNotices(b.agent.Terms().Owner, known.Owner.State)...)
 	s.Notices = append(s.Notices, b.diskNotices(s.Machine)...)
 	s.Notices = append(s.Notices, keptOutNotices(b.mesh.KeptOut())...)
 	if s.Peers == 0 {
 		s.Notices = append(s.Notices, b.lonely(s.Members))
 	}
 	return s, err
+}
+
+// askedNotices say what keeps from asking whether the machine is shared, and what helps.
+func askedNotices(o agent.Owner, s owner.State) (notices []view.Notice) {
+	if s.Hook != "" && len(o.Hook) > 0 {
+		notices = append(notices, view.Notice{
+			Text:  "your program owner.hook does not work, and the site pauses for that",
+			Cause: s.Hook,
+			Action: "run " + o.Hook[0] + " by hand: it must end within 5 s, with code 0 to " +
+				"share, or with 1 and a line of output to pause; to ask nothing: " +
+				"siteagent config unset owner.hook",
+		})
+	}
+	if s.Input != "" && o.Input {
+		notices = append(notices, view.Notice{
+			Text: "owner.input: logind does not tell whether you are there, " +
+				"and the site pauses for that",
+			Cause: s.Input,
+			Action: "see whether loginctl works here; to ask nothing: " +
+				"siteagent config unset owner.input",
+		})
+	}
+	return notices
 }
 
 // diskNotices say what is wrong with the disk, and what helps.

@@ -449,6 +449,12 @@ func (a *Agent) Status(context.Context) (view.AgentStatus, error) {
 	return a.state, nil
 }
 
+// Given implements api.Sites.
+func (a *Agent) Given(context.Context) ([]view.GivenDay, error) {
+	share := view.GivenShare{Site: "12D3KooWother", Name: "other", CoreSeconds: 3600, Tasks: 2}
+	return []view.GivenDay{{Date: "2026-03-02", For: []view.GivenShare{share}}}, nil
+}
+
 // Pause implements api.Owner.
 func (a *Agent) Pause(_ context.Context, span time.Duration) error {
 	a.mu.Lock()

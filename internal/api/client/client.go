@@ -332,6 +332,11 @@ func (c *Client) Status(ctx context.Context) (view.AgentStatus, error) {
 	return ask[view.AgentStatus](ctx, c, call{method: http.MethodGet, path: "/status"}, nil)
 }
 
+// Given lists what the site gave, by day.
+func (c *Client) Given(ctx context.Context) ([]view.GivenDay, error) {
+	return ask[[]view.GivenDay](ctx, c, call{method: http.MethodGet, path: "/given"}, nil)
+}
+
 // Pause makes the site refuse new work for that long; 0 = until Resume.
 func (c *Client) Pause(ctx context.Context, span time.Duration) error {
 	_, err := ask[nothing](

@@ -134,6 +134,9 @@ func methods() []method {
 			return of(c.Status(ctx))
 		}, "GET /status", 200, `{"name":"n"}`, view.AgentStatus{Name: "n"}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.Given(ctx))
+		}, "GET /given", 200, `[{"date":"2026-03-02"}]`, []view.GivenDay{{Date: "2026-03-02"}}},
+		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Pause(ctx, 1500*time.Millisecond))
 		}, `POST /pause application/json {"for_seconds":1.5}`, 204, "", nil},
 		{

@@ -256,6 +256,11 @@ func TestShareOfAProcessor(t *testing.T) {
 	if most := got.Wall/10 + 350*time.Millisecond; got.Cause != grid.CauseTimeLimit || used > most {
 		t.Errorf("used %s of %s, want at most %s; %+v", used, got.Wall, most, got)
 	}
+	const tick = 10 * time.Millisecond // of a processor; two processes are counted
+	r, err := p.Wait(t.Context())
+	if err != nil || used > 0 && r.CPU < max(used-4*tick, tick) {
+		t.Errorf("the result says %s, %v; %s were seen", r.CPU, err, used)
+	}
 	if got := events(t, s); len(got) != 2 {
 		t.Errorf("records = %v: pauses are none of them", got)
 	}

@@ -149,9 +149,12 @@ func (p *process) watch() {
 	c := p.child // nobody else changes it
 	end, again := p.listen(c.stdout)
 	p.land()
+	used, _ := processTime(c.cmd.Process.Pid)
 	if !again {
 		_ = c.cmd.Wait()
+		used = max(used, endedTime(c.cmd.ProcessState))
 	}
+	used = max(used-c.used, 0) // c may have its next attempt soon
 	if end == nil {
 		end = p.orphaned(c)
 	}
@@ -165,8 +168,18 @@ func (p *process) watch() {
 		p.pool.gone()
 	}
 	p.result = p.finish(*end)
+	p.result.CPU = used
 	close(p.events)
 	close(p.done)
+}
+
+// endedTime is the processor time that a process has used that has ended, and those of its
+// children that it has waited for.
+func endedTime(s *os.ProcessState) time.Duration {
+	if s == nil {
+		return 0
+	}
+	return s.UserTime() + s.SystemTime()
 }
 
 // land tells the pool that a fresh supervisor has said something, or has ended.

@@ -1,5 +1,5 @@
-// Package suspendtest puts a machine to sleep for tests: it takes the place of logind, on a message
-// bus that is a real one and the test's own.
+// Package suspendtest puts a machine to sleep for tests, and says whether somebody uses it: it
+// takes the place of logind, on a message bus that is a real one and the test's own.
 package suspendtest
 
 import (
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type Login1 struct {
 
 	conn  *dbus.Conn
 	given chan struct{} // a value for each lock
+	idle  atomic.Bool   // nobody uses the machine
 
 	mu    sync.Mutex
 	locks []*os.File // guarded by mu; ends of pipes whose other ends were given away
@@ -95,11 +97,37 @@ func Start(t testing.TB) *Login1 {
 func (l *Login1) serve(calls <-chan *dbus.Message) {
 	for m := range calls {
 		member, _ := m.Headers[dbus.FieldMember].Value().(string)
-		if m.Type == dbus.TypeMethodCall && member == "Inhibit" {
+		switch {
+		case m.Type != dbus.TypeMethodCall:
+		case member == "Inhibit":
 			l.inhibit(m)
+		case member == "Get":
+			l.tellIdle(m)
 		}
 	}
 }
+
+// tellIdle answers with the one property that it has.
+func (l *Login1) tellIdle(m *dbus.Message) {
+	reply := &dbus.Message{
+		Type: dbus.TypeError,
+		Headers: map[dbus.HeaderField]dbus.Variant{
+			dbus.FieldDestination: m.Headers[dbus.FieldSender],
+			dbus.FieldReplySerial: dbus.MakeVariant(m.Serial()),
+			dbus.FieldErrorName:   dbus.MakeVariant("org.freedesktop.DBus.Error.UnknownProperty"),
+		},
+	}
+	if len(m.Body) == 2 && m.Body[0] == name+".Manager" && m.Body[1] == "IdleHint" {
+		reply.Type = dbus.TypeMethodReply
+		reply.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.ParseSignatureMust("v"))
+		reply.Body = []any{dbus.MakeVariant(l.idle.Load())}
+		delete(reply.Headers, dbus.FieldErrorName)
+	}
+	l.conn.Send(reply, nil)
+}
+
+// SetIdle says whether nobody uses the machine; at first somebody does.
+func (l *Login1) SetIdle(idle bool) { l.idle.Store(idle) }
 
 // inhibit gives a lock away, which is held until its last copy is closed.
 func (l *Login1) inhibit(m *dbus.Message) {

@@ -18,8 +18,8 @@ const (
 	lastAsked  = 15 * time.Second
 )
 
-// turnedAway is the number of times in a row that a site which waits may be turned away: too many others
-// join then, or it has banned this site, and does not tell.
+// turnedAway is the number of times in a row that a site which waits may be turned away: too many
+// others join then, or the inviter has banned this site, and does not tell.
 const turnedAway = 3
 
 // await asks the inviter again and again until it has decided, or the invitation has ended. The

@@ -35,6 +35,7 @@
 //	domains.go     siteagent domains
 //	check.go       siteagent check
 //	status.go      siteagent status, at a glance
+//	status_groups.go ... who stands in for whom: standbys, controllers, gateways
 //	status_all.go  ... with --all
 //	given.go       siteagent given
 //	top.go         siteagent top

@@ -77,7 +77,8 @@ func (r *Registry) Waiting() []Pending {
 			if !seen[a.Site] {
 				seen[a.Site] = true
 				list = append(list, Pending{
-					Site: a.Site, Name: a.Name, Since: time.UnixMilli(a.SinceMS), Invite: i.public(now),
+					Site: a.Site, Name: a.Name, Since: time.UnixMilli(a.SinceMS),
+					Invite: i.public(now),
 				})
 			}
 		}

@@ -199,7 +199,8 @@ func methods() []method {
 				return of(c.Invite(ctx, view.InviteTerms{
 					Name: "lab 3", Span: time.Minute, Uses: 3, Ask: true,
 				}))
-			}, `POST /invites application/json {"ask":true,"for_seconds":60,"name":"lab 3","uses":3}`, 201,
+			},
+			`POST /invites application/json {"ask":true,"for_seconds":60,"name":"lab 3","uses":3}`, 201,
 			`{"id":"i"}`,
 			view.Invitation{ID: "i"},
 		},

@@ -24,9 +24,10 @@ func accountOf(name string) (*account, error) {
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
-			return nil, fmt.Errorf("-as: %w", err)
-		}
+		u, err = user.LookupId(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-as: this machine has no user of the name or number %q", name)
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {

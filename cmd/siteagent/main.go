@@ -40,6 +40,7 @@
 //	given.go       siteagent given
 //	top.go         siteagent top
 //	pause.go       siteagent pause, resume
+//	afar.go        status, pause and resume of another site
 //	stop.go        siteagent stop
 //	adopt.go       siteagent adopt
 //	policy.go      siteagent policy

@@ -14,23 +14,35 @@ import (
 
 func pauseCommand(o *options) *cobra.Command {
 	var leave bool
-	var stopAfter string
+	var stopAfter, at string
 	cmd := order(o, "pause [1h]", "Take no new work",
 		`Take no new work, for a while or until siteagent resume. Running jobs go on;
 siteagent stop --now moves them. With --after-checkpoint those that save their state
 move to other sites as soon as it is saved, and lose nothing by it; the others go on
-until they end, or until the time that --stop-after gives them is over.`,
+until they end, or until the time that --stop-after gives them is over.
+
+--at pauses another site, whose owner has put this one's ID under owner.remote. The
+owner's own pause stays the owner's: from afar it is neither changed nor ended.`,
 		func(ctx context.Context, c *client.Client, args []string) (string, error) {
 			span, err := pauseSpan("pause", args)
 			if err != nil {
 				return "", err
 			}
-			if err = sendPause(ctx, c, span, leave, stopAfter); err != nil {
+			p, err := pauseOrder(span, leave, stopAfter)
+			if err != nil {
+				return "", err
+			}
+			if at != "" {
+				paused, failed := c.PauseAt(ctx, at, p)
+				return pausedAfar(paused, at, time.Now()), failed
+			}
+			if err = sendPause(ctx, c, p); err != nil {
 				return "", err
 			}
 			status, err := c.Status(ctx)
 			return pausedText(status, time.Now()), err
 		})
+	atFlag(o, cmd, &at)
 	cmd.Flags().BoolVar(&leave, "after-checkpoint", false,
 		"move jobs that save their state to other sites, each when it is saved")
 	cmd.Flags().StringVar(&stopAfter, "stop-after", "",
@@ -52,32 +64,48 @@ func pauseSpan(name string, texts []string) (time.Duration, error) {
 	return span, nil
 }
 
-func sendPause(
-	ctx context.Context, c *client.Client, span time.Duration, leave bool, stopAfter string,
-) error {
+func pauseOrder(span time.Duration, leave bool, stopAfter string) (view.PauseOrder, error) {
 	stop, err := pauseSpan("--stop-after", []string{stopAfter})
-	switch {
-	case err != nil:
-		return err
-	case leave:
-		return c.Leave(ctx, span, stop)
-	case stop > 0:
-		return usageError{fmt.Errorf("--stop-after: want --after-checkpoint with it; " +
+	if err == nil && stop > 0 && !leave {
+		err = usageError{fmt.Errorf("--stop-after: want --after-checkpoint with it; " +
 			"siteagent stop --now stops all jobs")}
-	default:
-		return c.Pause(ctx, span)
 	}
+	return view.PauseOrder{Span: span, Leave: leave, StopAfter: stop}, err
+}
+
+func sendPause(ctx context.Context, c *client.Client, p view.PauseOrder) error {
+	if p.Leave {
+		return c.Leave(ctx, p.Span, p.StopAfter)
+	}
+	return c.Pause(ctx, p.Span)
 }
 
 // pausedText says until when the site is paused, and what becomes of its jobs.
 func pausedText(s view.AgentStatus, now time.Time) string {
-	text := "paused"
-	if !s.PausedUntil.IsZero() {
-		text += " until " + dayText(s.PausedUntil.Time, now)
-	}
-	text += "; siteagent resume ends that"
+	text := pausedUntil(s, now) + "; siteagent resume ends that"
 	if more := pausedJobs(s, now); more != "" {
 		text += "; " + more
+	}
+	return text
+}
+
+// pausedAfar is pausedText of another site.
+func pausedAfar(s view.AgentStatus, at string, now time.Time) string {
+	text := at + ": " + pausedUntil(s, now) + "; siteagent resume --at " + at + " ends that"
+	if more := pausedJobs(s, now); more != "" {
+		text += "; " + more
+	}
+	return text
+}
+
+// pausedUntil says until when a site is paused, and by whom if that came from afar.
+func pausedUntil(s view.AgentStatus, now time.Time) string {
+	text := "paused"
+	if s.PausedBy != "" {
+		text += " from afar by " + s.PausedBy
+	}
+	if !s.PausedUntil.IsZero() {
+		text += " until " + dayText(s.PausedUntil.Time, now)
 	}
 	return text
 }
@@ -108,9 +136,17 @@ func pausedJobs(s view.AgentStatus, now time.Time) string {
 }
 
 func resumeCommand(o *options) *cobra.Command {
-	return order(o, "resume", "Take work again",
-		"Take work again after siteagent pause. Jobs that were to leave and have not left stay.",
+	var at string
+	cmd := order(o, "resume", "Take work again",
+		`Take work again after siteagent pause. Jobs that were to leave and have not left stay.
+--at does so at another site that was paused from afar.`,
 		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
-			return "resumed", c.Resume(ctx)
+			if at == "" {
+				return "resumed", c.Resume(ctx)
+			}
+			status, err := c.ResumeAt(ctx, at)
+			return at + ": resumed; sharing: " + sharingAfar(status, time.Now()), err
 		})
+	atFlag(o, cmd, &at)
+	return cmd
 }

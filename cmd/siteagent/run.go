@@ -273,7 +273,7 @@ func ownerOf(o config.Owner) agent.Owner {
 	return agent.Owner{
 		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience,
 		MoveAfter: o.MoveAfter, FreeDisk: o.FreeDisk, Root: o.Root, Mains: !o.Battery,
-		Hook: o.Hook, Input: o.Input,
+		Hook: o.Hook, Input: o.Input, Remote: o.Remote,
 	}
 }
 

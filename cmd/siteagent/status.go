@@ -17,20 +17,21 @@ import (
 )
 
 func statusCommand(o *options) *cobra.Command {
-	format, all := "table", false
+	format, all, at := "table", false, ""
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show whether this site shares, for whom, and what is wrong", Args: noArgs,
 		Long: `Show whether this site shares its machine and if not, why; who uses it; how much of
 what you give is in use; when it pauses next; and what is wrong, with what to do.
 --all shows everything else that the agent knows: what was measured, how each limit
-is enforced, the plan, how likely the machine is to leave, and what was counted.`,
+is enforced, the plan, how likely the machine is to leave, and what was counted.
+--at shows another site, whose owner allows that: siteagent top --domain shows all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.dial()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			status, err := c.Status(cmd.Context())
+			status, err := statusOf(cmd.Context(), c, at)
 			if err != nil {
 				return o.whyDown(err)
 			}
@@ -41,11 +42,14 @@ is enforced, the plan, how likely the machine is to leave, and what was counted.
 				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
 			case all:
 				return printAll(cmd.OutOrStdout(), status, time.Now())
+			case at != "":
+				return printAfar(cmd.OutOrStdout(), status, time.Now())
 			default:
 				return printStatus(cmd.OutOrStdout(), status, time.Now())
 			}
 		},
 	}
+	atFlag(o, cmd, &at)
 	cmd.Flags().BoolVar(&all, "all", false, "show everything that the agent knows")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
 	return cmd
@@ -88,12 +92,8 @@ func sharing(s view.AgentStatus, now time.Time) string {
 		)
 	case s.Paused && s.Leaving:
 		return "no: " + pausedText(s, now)
-	case s.Paused && s.PausedUntil.IsZero():
-		return "no: paused; siteagent resume ends that"
 	case s.Paused:
-		return fmt.Sprintf(
-			"no: paused until %s; siteagent resume ends that", dayText(s.PausedUntil.Time, now),
-		)
+		return "no: " + pausedUntil(s, now) + "; siteagent resume ends that"
 	case s.Owner != nil && s.Owner.Busy:
 		return ownerBusy(s, now)
 	case len(s.Kinds) == 0:

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +13,7 @@ import (
 )
 
 func topCommand(o *options) *cobra.Command {
-	format, once := "table", false
+	format, once, domain := "table", false, false
 	cmd := &cobra.Command{
 		Use: "top", Short: "Watch this site and steer it, on a full screen", Args: noArgs,
 		Long: `Show on a full screen, once a second: whether this site shares its machine and if
@@ -21,9 +23,14 @@ what they wait for; the sites that are known; and what is wrong, with what to do
 Keys: p pauses and resumes, s pauses for a time, l lets jobs leave when their state is
 saved, enter shows all about a row, ? explains the keys, q quits.
 
+With --domain it shows the members of the domain instead: which of them share, what is
+in use there, and what is wrong. It knows the state of those whose owners have put this
+site's ID under owner.remote, and the keys p, s and l steer the one under the cursor.
+
 Without a terminal, with TERM=dumb, and with --once it prints the same once, as plain
 lines, and ends.`,
-		Example: "  siteagent top\n  siteagent top --once\n  siteagent top -o json",
+		Example: "  siteagent top\n  siteagent top --domain\n  siteagent top --once\n" +
+			"  siteagent top -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "table" && format != "json" {
 				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
@@ -33,23 +40,38 @@ lines, and ends.`,
 				return err
 			}
 			defer c.Close()
-			top := tui.SiteTop{Agent: c, Sharing: sharing}
-			facts, err := top.Facts(cmd.Context())
-			if err != nil {
-				return o.whyDown(err)
+			if domain {
+				return watch(cmd, o, tui.FleetTop{Agent: c, Sharing: sharingAfar}, format, once)
 			}
-			on := tui.Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Now: time.Now}
-			switch {
-			case format == "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(facts)
-			case once || !on.Drawable():
-				return top.Print(cmd.OutOrStdout(), facts, time.Now())
-			default:
-				return top.Run(cmd.Context(), on, facts)
-			}
+			return watch(cmd, o, tui.SiteTop{Agent: c, Sharing: sharing}, format, once)
 		},
 	}
+	cmd.Flags().BoolVar(&domain, "domain", false, "the members of the domain, not this site alone")
 	cmd.Flags().BoolVar(&once, "once", false, "print plain lines once, on a terminal, too")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "table, or json: printed once")
 	return cmd
+}
+
+// watched is a screen with its first facts.
+type watched[F any] interface {
+	Facts(ctx context.Context) (F, error)
+	Print(out io.Writer, facts F, now time.Time) error
+	Run(ctx context.Context, on tui.Terminal, facts F) error
+}
+
+// watch shows a screen, or once what is on it.
+func watch[F any](cmd *cobra.Command, o *options, top watched[F], format string, once bool) error {
+	facts, err := top.Facts(cmd.Context())
+	if err != nil {
+		return o.whyDown(err)
+	}
+	on := tui.Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Now: time.Now}
+	switch {
+	case format == "json":
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(facts)
+	case once || !on.Drawable():
+		return top.Print(cmd.OutOrStdout(), facts, time.Now())
+	default:
+		return top.Run(cmd.Context(), on, facts)
+	}
 }

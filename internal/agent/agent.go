@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -103,6 +104,7 @@ func (t Taps) pass(to grid.SiteID, m protocol.Message) bool {
 type Agent struct {
 	cfg        Config
 	inForce    inForce // what the owner may change of cfg, as it is now
+	steering   atomic.Pointer[steering]
 	log        *slog.Logger
 	clock      clock
 	started    time.Time

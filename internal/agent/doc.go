@@ -42,6 +42,7 @@
 //	work.go      attempts: start, lease, suspension, stop, what they left
 //	farewell.go  whom to tell of an attempt should the agent die
 //	staging.go   inputs and modules fetched before a start
+//	steer.go     what those may ask from afar whom the owner lists
 //	saving.go    checkpoints taken of running attempts
 //	restoring.go checkpoints pulled, checked, and laid out before a start
 //	modules.go   one copy of a module for all attempts that run it

@@ -83,6 +83,7 @@ func (a *Agent) join() error {
 	}
 	a.pins = newPins(a.data, a.archive.history.Holds, a.log)
 	a.mesh.HandleLog(a.serveLog)
+	a.mesh.HandleSteering(a.serveSteering)
 	return nil
 }
 

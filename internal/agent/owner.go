@@ -20,6 +20,7 @@ type Owner struct {
 	Mains    bool          // it is shared only while it does not run on battery
 	Hook     []string      // program that is asked whether it is shared; empty: none
 	Input    bool          // it is shared only while nobody uses keyboard or mouse
+	Remote   []grid.SiteID // who may look at this site, pause it and end that pause
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
 	// offers; 0 = the machine's default.

@@ -50,6 +50,7 @@ type around interface {
 type membership interface {
 	roster
 	joining
+	fleet
 }
 
 // Jobs shows this agent's own submissions.
@@ -224,6 +225,18 @@ type Settings interface {
 	// Reload reads the configuration again. A mistake in it is a result, not an error:
 	// the old settings stay.
 	Reload(ctx context.Context) (view.Configuration, error)
+}
+
+// fleet shows and steers the sites whose owners allow it.
+type fleet interface {
+	// Fleet lists the members of the domain with what each says of itself, this site first.
+	Fleet(ctx context.Context) ([]view.FleetRow, error)
+	// StatusAt is the state of a site, which its ID or its name names, as in PauseAt and ResumeAt.
+	StatusAt(ctx context.Context, site string) (view.AgentStatus, error)
+	// PauseAt pauses it, and returns its state then.
+	PauseAt(ctx context.Context, site string, p view.PauseOrder) (view.AgentStatus, error)
+	// ResumeAt ends a pause that was ordered from afar, and returns its state then.
+	ResumeAt(ctx context.Context, site string) (view.AgentStatus, error)
 }
 
 // planner is the order in which those that wait in the site's plan move up.

@@ -19,6 +19,7 @@
 //	handlers.go       jobs, offers, sites, status, the owner's orders
 //	key.go            Idempotency-Key
 //	members.go        members and invitations
+//	fleet.go          other sites, looked at and steered from afar
 //	links.go          linked domains, and invitations to links
 //	planning.go       reservations, and the order of the plan
 //	configuration.go  where each setting comes from, and reading it again

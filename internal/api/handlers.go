@@ -311,22 +311,43 @@ func (h *handlers) GetStatus(
 	if err != nil {
 		return nil, fmt.Errorf("show status: %w", err)
 	}
-	status.Addresses, status.Kinds = orEmpty(status.Addresses), orEmpty(status.Kinds)
-	status.Running, status.Faults = orEmpty(status.Running), orEmpty(status.Faults)
-	status.Notices = orEmpty(status.Notices)
-	if status.Counters == nil {
-		status.Counters = map[string]int64{}
+	return GetStatus200JSONResponse(wholeStatus(status)), nil
+}
+
+// wholeStatus has empty lists where there are none.
+func wholeStatus(s view.AgentStatus) view.AgentStatus {
+	s.Addresses, s.Kinds = orEmpty(s.Addresses), orEmpty(s.Kinds)
+	s.Running, s.Faults = orEmpty(s.Running), orEmpty(s.Faults)
+	s.Notices, s.Reach.Relays = orEmpty(s.Notices), orEmpty(s.Reach.Relays)
+	if s.Counters == nil {
+		s.Counters = map[string]int64{}
 	}
-	return GetStatus200JSONResponse(status), nil
+	return s
 }
 
 // PauseSite answers POST /pause.
 func (h *handlers) PauseSite(
 	ctx context.Context, r PauseSiteRequestObject,
 ) (PauseSiteResponseObject, error) {
+	order, err := pauseOrder(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	pause := func() error { return h.backend.Pause(ctx, order.Span) }
+	if order.Leave {
+		pause = func() error { return h.backend.Leave(ctx, order.Span, order.StopAfter) }
+	}
+	if err := pause(); err != nil {
+		return nil, fmt.Errorf("pause site: %w", err)
+	}
+	return PauseSite204Response{}, nil
+}
+
+// pauseOrder reads how a site is to be paused.
+func pauseOrder(body *PauseRequest) (view.PauseOrder, error) {
 	var p PauseRequest
-	if r.Body != nil {
-		p = *r.Body
+	if body != nil {
+		p = *body
 	}
 	span, errSpan := wholeSpan("for_seconds", p.ForSeconds)
 	stop, errStop := wholeSpan("stop_after_seconds", p.StopAfterSeconds)
@@ -336,16 +357,9 @@ func (h *handlers) PauseSite(
 			grid.ErrInvalid)
 	}
 	if err := cmp.Or(errSpan, errStop); err != nil {
-		return nil, err
+		return view.PauseOrder{}, err
 	}
-	pause := func() error { return h.backend.Pause(ctx, span) }
-	if leaves {
-		pause = func() error { return h.backend.Leave(ctx, span, stop) }
-	}
-	if err := pause(); err != nil {
-		return nil, fmt.Errorf("pause site: %w", err)
-	}
-	return PauseSite204Response{}, nil
+	return view.PauseOrder{Span: span, Leave: leaves, StopAfter: stop}, nil
 }
 
 // wholeSpan reads seconds that may be left out and may not be below 0.

@@ -147,6 +147,8 @@ func requestBelow(path string) any {
 	switch {
 	case strings.HasPrefix(path, basePath+"/members/") && strings.HasSuffix(path, "/ban"):
 		return &BanRequest{}
+	case strings.HasPrefix(path, basePath+"/members/") && strings.HasSuffix(path, "/pause"):
+		return &PauseRequest{}
 	case strings.HasPrefix(path, basePath+"/members/"):
 		return &DecisionRequest{}
 	case strings.HasPrefix(path, basePath+"/links/"):

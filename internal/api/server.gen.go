@@ -99,6 +99,9 @@ type EnvSpec = view.EnvSpec
 // FaultRow FaultRow is one entry of the fault-index ledger
 type FaultRow = view.FaultRow
 
+// FleetRow FleetRow is a member of the domain as an administrator looks at it
+type FleetRow = view.FleetRow
+
 // Forecast Forecast is how many sites are to be expected, by equation (11) of the thesis
 type Forecast = view.Forecast
 
@@ -429,6 +432,9 @@ type AdmitSiteJSONRequestBody = DecisionRequest
 // BanSiteJSONRequestBody defines body for BanSite for application/json ContentType.
 type BanSiteJSONRequestBody = BanRequest
 
+// PauseSiteAtJSONRequestBody defines body for PauseSiteAt for application/json ContentType.
+type PauseSiteAtJSONRequestBody = PauseRequest
+
 // PauseSiteJSONRequestBody defines body for PauseSite for application/json ContentType.
 type PauseSiteJSONRequestBody = PauseRequest
 
@@ -467,6 +473,9 @@ type ServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
+	// ListFleet The members of the domain with what each says of itself, this site first
+	// (GET /fleet)
+	ListFleet(w http.ResponseWriter, r *http.Request)
 	// ListGiven What this site gave, by day and submitter
 	// (GET /given)
 	ListGiven(w http.ResponseWriter, r *http.Request)
@@ -548,6 +557,15 @@ type ServerInterface interface {
 	// BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 	// (POST /members/{site}/ban)
 	BanSite(w http.ResponseWriter, r *http.Request, site string)
+	// PauseSiteAt Another site, whose owner allows it, takes no new work; what runs goes on
+	// (POST /members/{site}/pause)
+	PauseSiteAt(w http.ResponseWriter, r *http.Request, site string)
+	// ResumeSiteAt End a pause of another site that was ordered from afar
+	// (POST /members/{site}/resume)
+	ResumeSiteAt(w http.ResponseWriter, r *http.Request, site string)
+	// GetStatusAt The state of another site, whose owner allows it (owner.remote)
+	// (GET /members/{site}/status)
+	GetStatusAt(w http.ResponseWriter, r *http.Request, site string)
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
 	// (GET /neighbours)
 	ListNeighbours(w http.ResponseWriter, r *http.Request)
@@ -629,6 +647,12 @@ func (_ Unimplemented) StatData(w http.ResponseWriter, r *http.Request, cid stri
 // StreamEvents What happens, as server-sent events
 // (GET /events)
 func (_ Unimplemented) StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListFleet The members of the domain with what each says of itself, this site first
+// (GET /fleet)
+func (_ Unimplemented) ListFleet(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -791,6 +815,24 @@ func (_ Unimplemented) AdmitSite(w http.ResponseWriter, r *http.Request, site st
 // BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 // (POST /members/{site}/ban)
 func (_ Unimplemented) BanSite(w http.ResponseWriter, r *http.Request, site string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PauseSiteAt Another site, whose owner allows it, takes no new work; what runs goes on
+// (POST /members/{site}/pause)
+func (_ Unimplemented) PauseSiteAt(w http.ResponseWriter, r *http.Request, site string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ResumeSiteAt End a pause of another site that was ordered from afar
+// (POST /members/{site}/resume)
+func (_ Unimplemented) ResumeSiteAt(w http.ResponseWriter, r *http.Request, site string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetStatusAt The state of another site, whose owner allows it (owner.remote)
+// (GET /members/{site}/status)
+func (_ Unimplemented) GetStatusAt(w http.ResponseWriter, r *http.Request, site string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1041,6 +1083,20 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamEvents(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListFleet operation middleware
+func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListFleet(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1741,6 +1797,84 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 	handler.ServeHTTP(w, r)
 }
 
+// PauseSiteAt operation middleware
+func (siw *ServerInterfaceWrapper) PauseSiteAt(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "site" -------------
+	var site string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "site", chi.URLParam(r, "site"), &site, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "site", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PauseSiteAt(w, r, site)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ResumeSiteAt operation middleware
+func (siw *ServerInterfaceWrapper) ResumeSiteAt(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "site" -------------
+	var site string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "site", chi.URLParam(r, "site"), &site, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "site", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResumeSiteAt(w, r, site)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetStatusAt operation middleware
+func (siw *ServerInterfaceWrapper) GetStatusAt(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "site" -------------
+	var site string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "site", chi.URLParam(r, "site"), &site, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "site", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetStatusAt(w, r, site)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListNeighbours operation middleware
 func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
 
@@ -2147,6 +2281,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/members/{site}/admit", wrapper.AdmitSite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/members/{site}/status", wrapper.GetStatusAt)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/members/{site}/pause", wrapper.PauseSiteAt)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/members/{site}/resume", wrapper.ResumeSiteAt)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/fleet", wrapper.ListFleet)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/members/{site}/ban", wrapper.BanSite)
@@ -2571,6 +2717,44 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFleetRequestObject struct {
+}
+
+type ListFleetResponseObject interface {
+	VisitListFleetResponse(w http.ResponseWriter) error
+}
+
+type ListFleet200JSONResponse []FleetRow
+
+func (response ListFleet200JSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFleetdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListFleetdefaultApplicationProblemPlusJSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3582,6 +3766,124 @@ func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteRes
 	return err
 }
 
+type PauseSiteAtRequestObject struct {
+	Site string `json:"site"`
+	Body *PauseSiteAtJSONRequestBody
+}
+
+type PauseSiteAtResponseObject interface {
+	VisitPauseSiteAtResponse(w http.ResponseWriter) error
+}
+
+type PauseSiteAt200JSONResponse AgentStatus
+
+func (response PauseSiteAt200JSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PauseSiteAtdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PauseSiteAtdefaultApplicationProblemPlusJSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeSiteAtRequestObject struct {
+	Site string `json:"site"`
+}
+
+type ResumeSiteAtResponseObject interface {
+	VisitResumeSiteAtResponse(w http.ResponseWriter) error
+}
+
+type ResumeSiteAt200JSONResponse AgentStatus
+
+func (response ResumeSiteAt200JSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeSiteAtdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ResumeSiteAtdefaultApplicationProblemPlusJSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStatusAtRequestObject struct {
+	Site string `json:"site"`
+}
+
+type GetStatusAtResponseObject interface {
+	VisitGetStatusAtResponse(w http.ResponseWriter) error
+}
+
+type GetStatusAt200JSONResponse AgentStatus
+
+func (response GetStatusAt200JSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStatusAtdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetStatusAtdefaultApplicationProblemPlusJSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListNeighboursRequestObject struct {
 }
 
@@ -4050,6 +4352,9 @@ type StrictServerInterface interface {
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
+	// ListFleet The members of the domain with what each says of itself, this site first
+	// (GET /fleet)
+	ListFleet(ctx context.Context, request ListFleetRequestObject) (ListFleetResponseObject, error)
 	// ListGiven What this site gave, by day and submitter
 	// (GET /given)
 	ListGiven(ctx context.Context, request ListGivenRequestObject) (ListGivenResponseObject, error)
@@ -4131,6 +4436,15 @@ type StrictServerInterface interface {
 	// BanSite Keep a site out; its jobs here are stopped, and the invitations by which it came are revoked
 	// (POST /members/{site}/ban)
 	BanSite(ctx context.Context, request BanSiteRequestObject) (BanSiteResponseObject, error)
+	// PauseSiteAt Another site, whose owner allows it, takes no new work; what runs goes on
+	// (POST /members/{site}/pause)
+	PauseSiteAt(ctx context.Context, request PauseSiteAtRequestObject) (PauseSiteAtResponseObject, error)
+	// ResumeSiteAt End a pause of another site that was ordered from afar
+	// (POST /members/{site}/resume)
+	ResumeSiteAt(ctx context.Context, request ResumeSiteAtRequestObject) (ResumeSiteAtResponseObject, error)
+	// GetStatusAt The state of another site, whose owner allows it (owner.remote)
+	// (GET /members/{site}/status)
+	GetStatusAt(ctx context.Context, request GetStatusAtRequestObject) (GetStatusAtResponseObject, error)
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
 	// (GET /neighbours)
 	ListNeighbours(ctx context.Context, request ListNeighboursRequestObject) (ListNeighboursResponseObject, error)
@@ -4379,6 +4693,30 @@ func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, pa
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(StreamEventsResponseObject); ok {
 		if err := validResponse.VisitStreamEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListFleet operation middleware
+func (sh *strictHandler) ListFleet(w http.ResponseWriter, r *http.Request) {
+	var request ListFleetRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListFleet(ctx, request.(ListFleetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListFleet")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListFleetResponseObject); ok {
+		if err := validResponse.VisitListFleetResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5142,6 +5480,94 @@ func (sh *strictHandler) BanSite(w http.ResponseWriter, r *http.Request, site st
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(BanSiteResponseObject); ok {
 		if err := validResponse.VisitBanSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PauseSiteAt operation middleware
+func (sh *strictHandler) PauseSiteAt(w http.ResponseWriter, r *http.Request, site string) {
+	var request PauseSiteAtRequestObject
+
+	request.Site = site
+
+	var body PauseSiteAtJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PauseSiteAt(ctx, request.(PauseSiteAtRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PauseSiteAt")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PauseSiteAtResponseObject); ok {
+		if err := validResponse.VisitPauseSiteAtResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ResumeSiteAt operation middleware
+func (sh *strictHandler) ResumeSiteAt(w http.ResponseWriter, r *http.Request, site string) {
+	var request ResumeSiteAtRequestObject
+
+	request.Site = site
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeSiteAt(ctx, request.(ResumeSiteAtRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeSiteAt")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ResumeSiteAtResponseObject); ok {
+		if err := validResponse.VisitResumeSiteAtResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetStatusAt operation middleware
+func (sh *strictHandler) GetStatusAt(w http.ResponseWriter, r *http.Request, site string) {
+	var request GetStatusAtRequestObject
+
+	request.Site = site
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetStatusAt(ctx, request.(GetStatusAtRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetStatusAt")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetStatusAtResponseObject); ok {
+		if err := validResponse.VisitGetStatusAtResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -44,6 +44,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"Notice": view.Notice{}, "Availability": view.Availability{},
 		"Outlook": view.Outlook{}, "Forecast": view.Forecast{},
 		"Invitation": view.Invitation{}, "OpenInvitation": view.OpenInvitation{},
+		"FleetRow":  view.FleetRow{},
 		"MemberRow": view.MemberRow{}, "InviteRow": view.InviteRow{},
 		"InvitedSite": view.InvitedSite{},
 		"LinkPolicy":  view.LinkPolicy{}, "PolicyChange": view.PolicyChange{},

@@ -224,6 +224,29 @@ func (s *spy) Leave(_ context.Context, span, stop time.Duration) error {
 
 func (s *spy) Resume(context.Context) error { return s.note("resume") }
 
+// bareStatus has no more than what an answer cannot do without.
+func bareStatus() *view.AgentStatus {
+	return &view.AgentStatus{Reach: view.Reach{Relays: []grid.SiteID{}}}
+}
+
+func (s *spy) Fleet(context.Context) ([]view.FleetRow, error) {
+	return []view.FleetRow{{Site: "a", Status: bareStatus()}}, s.note("fleet")
+}
+
+func (s *spy) StatusAt(_ context.Context, site string) (view.AgentStatus, error) {
+	return *bareStatus(), s.note("status at", site)
+}
+
+func (s *spy) PauseAt(
+	_ context.Context, site string, p view.PauseOrder,
+) (view.AgentStatus, error) {
+	return *bareStatus(), s.note("pause at", site, p.Span, p.Leave, p.StopAfter)
+}
+
+func (s *spy) ResumeAt(_ context.Context, site string) (view.AgentStatus, error) {
+	return *bareStatus(), s.note("resume at", site)
+}
+
 func (s *spy) Recover(_ context.Context, without []grid.SiteID) error {
 	return s.note("recover", "without:", without)
 }

@@ -122,6 +122,7 @@ type Owner struct {
 	Battery      bool          // the machine is shared also while it runs on battery
 	Input        bool          // it is shared only while nobody uses keyboard or mouse
 	Hook         []string      // program, with arguments, that is asked whether it is shared
+	Remote       []grid.SiteID // who may look at this site, pause it and end that pause
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /

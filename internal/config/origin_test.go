@@ -106,7 +106,7 @@ func TestOldFile(t *testing.T) {
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
 				"owner.move-after", "owner.free-disk", "owner.battery", "owner.hook", "owner.input",
-				"lease.reserved",
+				"lease.reserved", "owner.remote",
 			}, name) {
 			continue // younger than the file
 		}

@@ -158,6 +158,9 @@ func ownerSettings() []setting[Agent] {
 		key("owner.hook", "program of yours and arguments, asked each 10 s: "+
 			"exit 0 shares, 1 pauses, and it prints why",
 			func(a *Agent) *[]string { return &a.Owner.Hook }, asList[string]()).live(),
+		key("owner.remote", "IDs of the sites that may look at this one from afar, "+
+			"pause it and end that pause",
+			func(a *Agent) *[]grid.SiteID { return &a.Owner.Remote }, asList[grid.SiteID]()).live(),
 		key("owner.reserve", "cores that stay free beside what you use",
 			func(a *Agent) *int64 { return &a.Owner.ReserveMilli }, asMilli()).live(),
 		key("owner.free-disk",

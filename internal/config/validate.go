@@ -44,6 +44,7 @@ func (c Agent) Validate() error {
 		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
 		absolute("owner.root", c.Owner.Root),
 		c.Owner.validateHook(),
+		c.Owner.validateRemote(),
 		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
 		within("owner.move-after", c.Owner.MoveAfter, time.Second, grid.MaxRuntime),
 		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
@@ -288,6 +289,27 @@ func (s standby) validateCount() error {
 	}
 	return nil
 }
+
+// validateRemote wants sites, and few of them: they are asked for at every question from afar.
+func (o Owner) validateRemote() error {
+	const most = 64
+	if len(o.Remote) > most {
+		return fmt.Errorf("owner.remote: want at most %d sites, have %d", most, len(o.Remote))
+	}
+	for _, id := range o.Remote {
+		if len(id) != siteIDLength || !strings.HasPrefix(string(id), siteIDBegins) {
+			return fmt.Errorf("owner.remote: want IDs such as %s..., which siteagent members "+
+				"prints, have %q: a name proves nothing", siteIDBegins, id)
+		}
+	}
+	return nil
+}
+
+// The form of the ID of a site, made of an ed25519 key.
+const (
+	siteIDBegins = "12D3KooW"
+	siteIDLength = 52
+)
 
 // validateHook wants a program that is found without a search, as the agent's PATH may be another
 // one than the owner's.

@@ -90,5 +90,5 @@
 //	find.go     mDNS, and members asked for the addresses of others
 //	move.go     streams moved from relayed to direct connections; Reach
 //	mend.go     peers that gossip lost, brought back
-//	logs.go     streams on which attempts' output is read
+//	asked.go    streams on which a site is asked for a log, or steered from afar
 package p2p

@@ -86,7 +86,8 @@ type Mesh struct {
 	self     grid.SiteID
 	members  map[grid.SiteID]bool // nobody changes it
 	gossip   *gossip.Topic
-	logs     *logServer
+	logs     *askedStreams
+	steering *askedStreams
 	lobby    *join.Lobby
 	gates    *gate.Gates
 	relays   *relay.Relays
@@ -152,7 +153,7 @@ func New(ctx context.Context, cfg Config, handlers Handlers, log *slog.Logger) (
 	})
 	m.relays, m.finder = relay.New(m.relayConfig()), newFinder(m)
 	m.countConnections(cfg.Registry)
-	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
+	m.makeAsked()
 	if err := m.open(life); err != nil {
 		return nil, errors.Join(fmt.Errorf("join mesh: %w", err), m.Close())
 	}
@@ -220,6 +221,9 @@ func (m *Mesh) open(ctx context.Context) error {
 	m.wg.Go(func() { m.keepBook(ctx) })
 	m.host.SetStreamHandler(protocol.StreamID, func(s network.Stream) { m.serve(ctx, s) })
 	m.host.SetStreamHandler(protocol.LogStreamID, func(s network.Stream) { m.logs.serve(ctx, s) })
+	m.host.SetStreamHandler(protocol.SteerStreamID, func(s network.Stream) {
+		m.steering.serve(ctx, s)
+	})
 	m.host.SetStreamHandler(protocol.JoinStreamID, func(s network.Stream) { m.serveJoin(ctx, s) })
 	m.host.SetStreamHandler(protocol.DeathStreamID, func(s network.Stream) { m.serveDeaths(ctx, s) })
 	m.host.Network().Notify(m.arrivals)

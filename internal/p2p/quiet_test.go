@@ -122,7 +122,7 @@ func newQuiet(t *testing.T, change func(*Config)) *quiet {
 	m.lobby = m.newLobby()
 	m.gates = m.newGates(t.Context())
 	m.relays, m.finder = relay.New(m.relayConfig()), newFinder(m)
-	m.logs = &logServer{m: m, slots: make(chan struct{}, m.cfg.Limits.LogStreams)}
+	m.makeAsked()
 	t.Cleanup(m.wg.Wait)
 	return q
 }

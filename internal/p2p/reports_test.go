@@ -205,7 +205,7 @@ func TestTheDeadlinesOfALog(t *testing.T) {
 	inBubble(t, change, func(t *testing.T, q *quiet, conn *stubConn) {
 		ctx, cancel := context.WithCancel(t.Context())
 		here, _ := newStream(t, conn)
-		s := newLogStream(ctx, q.Mesh, here)
+		s := newAskedStream(ctx, q.Mesh, here)
 		for range 2 {
 			began := time.Now()
 			if _, err := s.Read(make([]byte, 1)); !isTimeout(err) || time.Since(began) != time.Minute {
@@ -232,7 +232,7 @@ func TestTheDeadlinesOfALog(t *testing.T) {
 		}
 		here, _ = newStream(t, conn)
 		ctx, cancel = context.WithCancel(t.Context())
-		newLogStream(ctx, q.Mesh, here)
+		newAskedStream(ctx, q.Mesh, here)
 		cancel()
 		if synctest.Wait(); !here.isReset() {
 			t.Error("an open stream outlives its context")

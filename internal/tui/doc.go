@@ -1,5 +1,5 @@
-// Package tui draws the full screens `siteagent top` and `submit top` and turns keys into requests
-// to the agent. A screen is a function of messages: it reads no clock and does no I/O, neither when
+// Package tui draws the screens of `siteagent top` and `submit top` and turns keys into requests to
+// the agent. A screen is a function of messages: it reads no clock and does no I/O, neither when
 // it takes one nor when it draws its lines. Calls to the agent leave it as values, which the
 // program around it makes. So tests drive it with keys and answers alone.
 //
@@ -13,6 +13,7 @@
 //	text.go     text cut to columns, bars, colours
 //	site.go     siteagent top: a site's state and its keys
 //	siterows.go ... drawn
+//	fleet.go    siteagent top --domain: the members, and the keys that steer them
 //	jobs.go     submit top: the own jobs and their keys
 //	jobrows.go  ... drawn
 //	log.go      ... what a task printed

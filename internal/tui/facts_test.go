@@ -23,6 +23,7 @@ type fakeAgent struct {
 	jobs  []view.JobView
 	tasks []view.TaskView
 	log   string
+	fleet []view.FleetRow
 
 	told    []string
 	err     error // of orders
@@ -51,6 +52,18 @@ func (a *fakeAgent) Leave(_ context.Context, span, stopAfter time.Duration) erro
 }
 
 func (a *fakeAgent) Resume(context.Context) error { return a.tell("resume") }
+
+func (a *fakeAgent) Fleet(context.Context) ([]view.FleetRow, error) { return a.fleet, a.trouble }
+
+func (a *fakeAgent) PauseAt(
+	_ context.Context, site string, p view.PauseOrder,
+) (view.AgentStatus, error) {
+	return view.AgentStatus{}, a.tell("pause %s: %s %v", site, p.Span, p.Leave)
+}
+
+func (a *fakeAgent) ResumeAt(_ context.Context, site string) (view.AgentStatus, error) {
+	return view.AgentStatus{}, a.tell("resume %s", site)
+}
 
 func (a *fakeAgent) Cancel(_ context.Context, id grid.JobID) error {
 	return a.tell("cancel %s", id)
@@ -190,6 +203,31 @@ func siteOn(a *fakeAgent) *screen {
 		return "yes"
 	}}
 	return newScreen(&siteSubject{top: top}, a.site, noon)
+}
+
+// aFleet is one site of each kind.
+func aFleet() []view.FleetRow {
+	own := aSite().Status
+	paused, busy := own, own
+	paused.Name, paused.Paused, paused.Notices = "ben", true, nil
+	busy.Owner = &view.OwnerView{Busy: true, Why: "an editor runs"}
+	return []view.FleetRow{
+		{Site: own.Site, Name: "attic", Self: true, Connected: true, Status: &own, Running: 2},
+		{Site: "12D3KooWben", Name: "ben", Connected: true, Status: &paused},
+		{Site: "12D3KooWeve", Name: "e\x1b[2Jve", Connected: true, Status: &busy},
+		{Site: "12D3KooWshut", Name: "shut", Connected: true, Trouble: "its owner does not allow"},
+		{Site: "12D3KooWaway", Trouble: "it is not connected"},
+	}
+}
+
+func fleetOn(a *fakeAgent) *screen {
+	top := FleetTop{Agent: a, Sharing: func(s view.AgentStatus, _ time.Time) string {
+		if s.Paused {
+			return "no: paused from afar by attic"
+		}
+		return "no: its owner has the machine"
+	}}
+	return newScreen(&fleetSubject{top: top}, FleetFacts{Sites: a.fleet}, noon)
 }
 
 func jobsOn(a *fakeAgent) *screen {

@@ -66,6 +66,13 @@ func TestPictures(t *testing.T) {
 		{name: "site-snooze", screen: siteOn(site()), keys: []string{"s"}},
 		{name: "site-help", screen: siteOn(site()), keys: []string{"?"}},
 		{name: "site-low", screen: siteOn(site()), height: 6, keys: []string{"end"}},
+		{name: "fleet", screen: fleetOn(&fakeAgent{fleet: aFleet()}), keys: []string{"down"}},
+		{name: "fleet-none", screen: fleetOn(&fakeAgent{})},
+		{name: "fleet-site", screen: fleetOn(&fakeAgent{fleet: aFleet()}), keys: []string{"enter"}},
+		{
+			name: "fleet-snooze", screen: fleetOn(&fakeAgent{fleet: aFleet()}),
+			keys: []string{"down", "s"},
+		},
 		{name: "jobs", screen: jobsOn(&fakeAgent{jobs: someJobs()}), keys: []string{"down"}},
 		{name: "jobs-none", screen: jobsOn(&fakeAgent{})},
 		{

@@ -32,7 +32,15 @@ func acts() map[string]struct {
 		"snooze": {
 			[]string{"s", "backspace", "backspace", "3", "0", "m", "enter"}, "pause 30m0s", siteOn,
 		},
-		"leave":  {[]string{"l", "y"}, "leave 0s 0s", siteOn},
+		"leave":           {[]string{"l", "y"}, "leave 0s 0s", siteOn},
+		"pause a member":  {[]string{"p"}, "pause 12D3KooWattic: 0s false", fleetOn},
+		"resume a member": {[]string{"down", "p"}, "resume 12D3KooWben", fleetOn},
+		"snooze a member": {
+			[]string{"down", "s", "enter"}, "pause 12D3KooWben: 1h0m0s false", fleetOn,
+		},
+		"a member's jobs leave": {
+			[]string{"down", "l", "y"}, "pause 12D3KooWben: 0s true", fleetOn,
+		},
 		"cancel": {[]string{"c", "y"}, "cancel " + string(jobID(0)), jobsOn},
 		"cancel one of the tasks' job": {
 			[]string{"enter", "down", "c", "y"}, "cancel " + string(jobID(0)), jobsOn,
@@ -41,7 +49,9 @@ func acts() map[string]struct {
 }
 
 func anAgent() *fakeAgent {
-	return &fakeAgent{site: aSite(), jobs: someJobs(), tasks: someTasks(200), log: "one\ntwo\n"}
+	return &fakeAgent{
+		site: aSite(), jobs: someJobs(), tasks: someTasks(200), log: "one\ntwo\n", fleet: aFleet(),
+	}
 }
 
 func TestAKeyThatActsDoesSoOnce(t *testing.T) {
@@ -297,8 +307,12 @@ func TestNothingIsWiderThanTheWindow(t *testing.T) {
 		a.log = rapid.String().Draw(t, "log")
 		a.site.Sites[1].Name = rapid.StringMatching(`[世界a-z👩‍🚀é ]{0,40}`).Draw(t, "site")
 		s := siteOn(a)
-		if rapid.Bool().Draw(t, "of jobs") {
+		a.fleet[1].Name = a.site.Sites[1].Name
+		switch rapid.SampledFrom([]string{"site", "jobs", "fleet"}).Draw(t, "screen") {
+		case "jobs":
 			s = jobsOn(a)
+		case "fleet":
+			s = fleetOn(a)
 		}
 		width, height := usualWidth, usualHeight
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {

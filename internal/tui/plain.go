@@ -22,6 +22,11 @@ func (t JobsTop) Print(out io.Writer, f JobsFacts, now time.Time) error {
 	return printPlain(out, &jobsSubject{top: t, facts: f}, now)
 }
 
+// Print writes what the screen would show as plain lines.
+func (t FleetTop) Print(out io.Writer, f FleetFacts, now time.Time) error {
+	return printPlain(out, &fleetSubject{top: t, facts: f}, now)
+}
+
 func printPlain(out io.Writer, of subject, now time.Time) error {
 	b := of.body(now, plainColumns)
 	rows, _ := drawSections(b.sections, plainColumns, "")

@@ -45,6 +45,12 @@ func (t JobsTop) Run(ctx context.Context, on Terminal, facts JobsFacts) error {
 	return show(ctx, on, newScreen(&jobsSubject{top: t}, facts, on.Now()))
 }
 
+// Run shows the screen, which begins with facts, until the person quits or the context ends;
+// neither is an error. NO_COLOR is obeyed.
+func (t FleetTop) Run(ctx context.Context, on Terminal, facts FleetFacts) error {
+	return show(ctx, on, newScreen(&fleetSubject{top: t}, facts, on.Now()))
+}
+
 func show(ctx context.Context, on Terminal, s *screen) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()

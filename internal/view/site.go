@@ -1,6 +1,10 @@
 package view
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"time"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // SiteRow shows what this agent knows of a site.
 type SiteRow struct {
@@ -64,6 +68,8 @@ type AgentStatus struct {
 	Running     []RunningTask `json:"running"`
 	Paused      bool          `json:"paused"`
 	PausedUntil Time          `json:"paused_until,omitzero"` // left out: until resumed
+	// the site that paused it from afar, by its name if that is known; left out: the owner did
+	PausedBy string `json:"paused_by,omitempty"`
 	// while paused, jobs that can go on elsewhere leave
 	Leaving bool `json:"leaving,omitempty"`
 	// when those that cannot are stopped; left out: they are not
@@ -99,6 +105,27 @@ type AgentStatus struct {
 	Week *Given `json:"week,omitempty"`
 	// where its settings come from, without the settings
 	Configuration *Configuration `json:"configuration,omitempty"`
+}
+
+// PauseOrder says how a site is paused.
+type PauseOrder struct {
+	Span time.Duration // how long it takes no new work; 0 = until resumed
+	// jobs that can go on elsewhere move there when their state is saved
+	Leave bool
+	// with Leave, the others are stopped after so long; 0 = they go on
+	StopAfter time.Duration
+}
+
+// FleetRow is a member of the domain as an administrator looks at it.
+type FleetRow struct {
+	Site      grid.SiteID `json:"site"`
+	Name      string      `json:"name,omitempty"`
+	Self      bool        `json:"self"`              // this agent's own site
+	Connected bool        `json:"connected"`         // a stream is open now
+	Trouble   string      `json:"trouble,omitempty"` // why there is no status
+	// what it says of itself, without its jobs, counters and walls; left out: see Trouble
+	Status  *AgentStatus `json:"status,omitempty"`
+	Running int          `json:"running"` // jobs that are there
 }
 
 // OwnerView says how a site yields to its owner.

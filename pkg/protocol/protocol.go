@@ -49,6 +49,10 @@ const StreamID = "/mrs/1/bid"
 // attempt's output while it runs.
 const LogStreamID = "/mrs/1/log"
 
+// SteerStreamID is the libp2p protocol name of the streams on which a site is looked at, paused
+// and resumed by a site that its owner allows to.
+const SteerStreamID = "/mrs/1/steer"
+
 // DeathStreamID is the libp2p protocol name of the stream on which a site whose agent has
 // died says so: an Exited with the cause CauseSiteRestart for each attempt of which nothing is
 // left. The other side ends its half when it has taken all of them.

@@ -50,6 +50,7 @@ const (
 
 	// The owner.
 	eventPaused          = "paused"               // info
+	eventOwnersAlone     = "owners_alone"         // info; an order from afar has to yield
 	eventResumedOffering = "resumed_offering"     // info; pause or drain is over
 	eventDraining        = "draining"             // info
 	eventBanned          = "banned"               // info: Value = its attempts; debug: a message of it

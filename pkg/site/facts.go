@@ -48,6 +48,8 @@ type pausedFact struct {
 	UntilMS int64 `json:"until_ms"` // ms since 1970 UTC; 0: until Resume
 	Leave   bool  `json:"leave,omitempty"`
 	StopMS  int64 `json:"stop_ms,omitempty"` // ms since 1970 UTC; 0: never
+	// that ordered it from afar; left out: the owner
+	By grid.SiteID `json:"by,omitempty"`
 }
 
 // fact returns the part of the attempt that must outlive a crash.
@@ -70,7 +72,7 @@ func (a *attempt) fact() step.Fact {
 func (p *pause) fact() step.Fact {
 	fact := step.Fact{Kind: kindPaused, Key: pausedKey}
 	if p.on {
-		value := pausedFact{Leave: p.leave}
+		value := pausedFact{Leave: p.leave, By: p.by}
 		if !p.shown.IsZero() {
 			value.UntilMS = p.shown.UnixMilli()
 		}
@@ -84,7 +86,7 @@ func (p *pause) fact() step.Fact {
 
 // pause reads a fact.
 func (f pausedFact) pause() pause {
-	p := pause{on: true, leave: f.Leave}
+	p := pause{on: true, by: f.By, leave: f.Leave}
 	if f.UntilMS != 0 {
 		p.until = time.UnixMilli(f.UntilMS).UTC()
 		p.shown = p.until

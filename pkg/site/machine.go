@@ -164,7 +164,7 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 	case step.Pause:
 		m.onPause(in)
 	case step.Resume:
-		m.onResume()
+		m.onResume(in)
 	case step.Drain:
 		m.onDrain(in)
 	case step.OwnerBusy:

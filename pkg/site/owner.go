@@ -12,12 +12,13 @@ import (
 // timerPause ends a pause.
 const timerPause = "pause"
 
-// pause is the owner's order to offer nothing for a time.
+// pause is the order to offer nothing for a time: of the owner, or of a site that may give it.
 type pause struct {
 	on    bool
-	until time.Time // zero: until Resume
-	shown time.Time // until, on the wall clock as it stands now
-	leave bool      // attempts that can go on elsewhere leave
+	by    grid.SiteID // that ordered it from afar; empty: the owner
+	until time.Time   // zero: until Resume
+	shown time.Time   // until, on the wall clock as it stands now
+	leave bool        // attempts that can go on elsewhere leave
 	// stopAt is when what cannot leave is stopped; zero: it is not. stopShown is that on the wall
 	// clock.
 	stopAt, stopShown time.Time
@@ -40,16 +41,28 @@ func (m *Machine) onPause(in step.Pause) {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "a pause that is over"})
 		return
 	}
-	p := pause{on: true, leave: in.Leave}
+	if m.ownersAlone(in.By) {
+		return
+	}
+	p := pause{on: true, by: in.By, leave: in.Leave}
 	p.until, p.shown = m.ownTime(in.Until)
 	if in.Leave {
 		p.stopAt, p.stopShown = m.ownTime(in.StopAt)
 	}
 	m.owner.paused = p
 	m.out.Persist(p.fact())
-	m.out.Report(step.LevelInfo, eventPaused, step.Report{})
+	m.out.Report(step.LevelInfo, eventPaused, step.Report{Site: in.By})
 	m.armPause()
 	m.reviewLeaving()
+}
+
+// ownersAlone reports whether an order from afar has to yield to one that the owner gave here.
+func (m *Machine) ownersAlone(by grid.SiteID) bool {
+	if by == "" || !m.owner.draining && (!m.owner.paused.on || m.owner.paused.by != "") {
+		return false
+	}
+	m.out.Report(step.LevelInfo, eventOwnersAlone, step.Report{Site: by})
+	return true
 }
 
 // ownTime is a time on the wall clock on the machine's, and as it is shown; both are zero if it is.
@@ -103,9 +116,12 @@ func (m *Machine) unpause() {
 }
 
 // onResume ends a pause and calls off a drain.
-func (m *Machine) onResume() {
+func (m *Machine) onResume(in step.Resume) {
 	if !m.owner.paused.on && !m.owner.draining {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "neither paused nor draining"})
+		return
+	}
+	if m.ownersAlone(in.By) {
 		return
 	}
 	m.unpause()

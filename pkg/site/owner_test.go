@@ -565,3 +565,56 @@ func (r *recent[K, V]) knows(key K) bool {
 	_, old := r.old[key]
 	return young || old
 }
+
+// What the owner ordered here is not changed from afar, and what came from afar the owner changes.
+func TestOrdersFromAfarYieldToTheOwners(t *testing.T) {
+	here, afar := step.Pause{}, step.Pause{By: alice}
+	for _, tt := range []struct {
+		name   string
+		in     []step.Input
+		paused bool
+		by     grid.SiteID
+	}{
+		{"afar alone", []step.Input{afar}, true, alice},
+		{"afar, ended from afar", []step.Input{afar, step.Resume{By: alice}}, false, ""},
+		{"afar, ended by another one", []step.Input{afar, step.Resume{By: bob}}, false, ""},
+		{"afar, ended here", []step.Input{afar, step.Resume{}}, false, ""},
+		{"here, not ended from afar", []step.Input{here, step.Resume{By: alice}}, true, ""},
+		{"here, not changed from afar", []step.Input{here, afar}, true, ""},
+		{
+			"afar, then here, not ended from afar",
+			[]step.Input{afar, here, step.Resume{By: alice}},
+			true, "",
+		},
+		{"afar, changed from afar", []step.Input{afar, step.Pause{By: bob}}, true, bob},
+		{
+			"draining, not resumed from afar",
+			[]step.Input{step.Drain{}, step.Resume{By: bob}},
+			false, "",
+		},
+		{"draining, not paused from afar", []step.Input{step.Drain{}, afar}, false, ""},
+	} {
+		r := newRig(t)
+		for _, in := range tt.in {
+			r.step(in)
+		}
+		s := r.m.Status()
+		if s.Paused != tt.paused || s.PausedBy != tt.by {
+			t.Errorf("%s: paused %v by %q, want %v by %q",
+				tt.name, s.Paused, s.PausedBy, tt.paused, tt.by)
+		}
+		if _, drains := tt.in[0].(step.Drain); s.Draining != drains {
+			t.Errorf("%s: draining %v, want %v", tt.name, s.Draining, drains)
+		}
+	}
+}
+
+// Who paused a site is known after a restart.
+func TestAPauseFromAfarOutlivesARestart(t *testing.T) {
+	r := newRig(t)
+	r.step(step.Pause{By: alice})
+	r = r.restart(2)
+	if s := r.m.Status(); !s.Paused || s.PausedBy != alice {
+		t.Errorf("paused %v by %q, want true by %q", s.Paused, s.PausedBy, alice)
+	}
+}

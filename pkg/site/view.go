@@ -17,9 +17,10 @@ type Status struct {
 	Free        grid.Resources  // of what is left, now
 	Potential   int64           // P of the site, bit/s
 	Paused      bool
-	PausedUntil time.Time // zero: until Resume
-	Leaving     bool      // while paused, attempts that can go on elsewhere leave
-	StopAt      time.Time // those that cannot are stopped then; zero: they are not
+	PausedUntil time.Time   // zero: until Resume
+	PausedBy    grid.SiteID // that ordered it from afar; empty: the owner
+	Leaving     bool        // while paused, attempts that can go on elsewhere leave
+	StopAt      time.Time   // those that cannot are stopped then; zero: they are not
 	Draining    bool
 	Owned       grid.Reason     // why the owner has the machine alone, ReasonNone = it is shared
 	Attempts    []AttemptStatus // ascending by ID
@@ -69,7 +70,8 @@ func (m *Machine) Status() Status {
 	s := Status{
 		Capability: m.capability, Left: m.left, Free: m.plan.Free(m.now, m.now.Add(1)),
 		Paused: m.owner.paused.on, PausedUntil: m.owner.paused.shown,
-		Leaving: m.owner.paused.leave, StopAt: m.owner.paused.stopShown,
+		PausedBy: m.owner.paused.by,
+		Leaving:  m.owner.paused.leave, StopAt: m.owner.paused.stopShown,
 		Draining: m.owner.draining, Owned: m.owner.needs(), Potential: m.potential(),
 		Peers: slices.Sorted(maps.Keys(m.links.peers)), Offers: len(m.plan.Offers()),
 		Cached: m.cache.Len(), Cache: m.cache.Stats(), HeldData: len(m.held),

@@ -244,10 +244,16 @@ type Pause struct {
 	// until they end, or until StopAt.
 	Leave  bool      `json:",omitempty"`
 	StopAt time.Time `json:",omitzero"` // zero: none is stopped
+	// By is the site that orders it from afar; empty: the owner here. A pause of the owner's stays
+	// one.
+	By grid.SiteID `json:",omitempty"`
 }
 
-// Resume ends a Pause and calls off a Drain that has not ended.
-type Resume struct{}
+// Resume ends a Pause and calls off a Drain that has not ended. From afar it ends only a Pause
+// from afar.
+type Resume struct {
+	By grid.SiteID `json:",omitempty"` // as Pause.By
+}
 
 // Drain makes a site offer nothing more and stop for good.
 type Drain struct {

@@ -32,10 +32,12 @@ type Backend struct {
 // after it has ended is answered with view.ErrBusy.
 func New(a *agent.Agent) *Backend {
 	s := a.Stores()
-	return &Backend{
+	b := &Backend{
 		agent: a, cfg: a.Config(), mesh: s.Mesh, data: s.Data, members: s.Members,
 		links: s.Links, events: s.Events,
 	}
+	a.OnSteering(b.answerSteering)
+	return b
 }
 
 // command gives the submitter's machine an order and waits for its reply.
@@ -208,22 +210,23 @@ func (b *Backend) EventsAfter(ctx context.Context, after uint64, limit int) ([]v
 
 // Pause refuses new work for that long; 0 = until Resume.
 func (b *Backend) Pause(ctx context.Context, span time.Duration) error {
-	in := step.Pause{}
-	if span > 0 {
-		in.Until = b.agent.Now().Add(span)
-	}
-	return b.agent.Order(ctx, in)
+	return b.pause(ctx, "", view.PauseOrder{Span: span})
 }
 
 // Leave is Pause, and jobs that can go on elsewhere move there when their state is saved.
 func (b *Backend) Leave(ctx context.Context, span, stopAfter time.Duration) error {
+	return b.pause(ctx, "", view.PauseOrder{Span: span, Leave: true, StopAfter: stopAfter})
+}
+
+// pause pauses this site, for its owner or for the site that orders it from afar.
+func (b *Backend) pause(ctx context.Context, by grid.SiteID, p view.PauseOrder) error {
 	now := b.agent.Now()
-	in := step.Pause{Leave: true}
-	if span > 0 {
-		in.Until = now.Add(span)
+	in := step.Pause{By: by, Leave: p.Leave}
+	if p.Span > 0 {
+		in.Until = now.Add(p.Span)
 	}
-	if stopAfter > 0 {
-		in.StopAt = now.Add(stopAfter)
+	if p.StopAfter > 0 {
+		in.StopAt = now.Add(p.StopAfter)
 	}
 	return b.agent.Order(ctx, in)
 }

@@ -21,6 +21,7 @@
 //	standbys.go  who goes on with whose jobs
 //	gauges.go    what rises and falls here, as metrics
 //	host.go      its machine, its owner, its past and its place in the map
+//	steer.go     other sites, looked at and paused from afar
 //	check.go     whether this site's offers arrive elsewhere
 //	logs.go      where a task's output is read from
 package backend

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strings"
@@ -179,6 +180,7 @@ func (b *Backend) fillSite(s *view.AgentStatus, n names, m *site.Machine) []site
 	s.CoreMFLOPS = st.Capability.CoreMFLOPS
 	s.Plan = planView(st, n, b.cfg.Planning.Promised)
 	s.Paused, s.PausedUntil, s.Stopping = st.Paused, view.At(st.PausedUntil), st.Draining
+	s.PausedBy = cmp.Or(n[st.PausedBy], string(st.PausedBy))
 	s.Leaving, s.StopAt = st.Leaving, view.At(st.StopAt)
 	for _, at := range st.Attempts {
 		if at.Exit != 0 {

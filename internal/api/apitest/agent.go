@@ -45,6 +45,7 @@ type Agent struct {
 	links    []view.LinkRow     // guarded by mu
 	planning view.Planning      // guarded by mu
 	settings view.Configuration // guarded by mu
+	steered  bool               // guarded by mu: the other site is paused from afar
 	clock    func() time.Time
 	wait     sync.WaitGroup
 }

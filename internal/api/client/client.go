@@ -9,6 +9,7 @@
 //	data.go           files there and back, and what tasks print
 //	events.go         events as they come
 //	members.go        members, invitations, checks
+//	fleet.go          other sites, looked at and paused from afar
 //	links.go          linked domains
 //	planning.go       reservations, and the site's plan
 //	configuration.go  the agent's settings
@@ -341,7 +342,7 @@ func (c *Client) Given(ctx context.Context) ([]view.GivenDay, error) {
 func (c *Client) Pause(ctx context.Context, span time.Duration) error {
 	_, err := ask[nothing](
 		ctx, c, call{method: http.MethodPost, path: "/pause"},
-		map[string]float64{"for_seconds": span.Seconds()},
+		pauseBody(view.PauseOrder{Span: span}),
 	)
 	return err
 }
@@ -350,10 +351,8 @@ func (c *Client) Pause(ctx context.Context, span time.Duration) error {
 // others are stopped after stopAfter; 0 = they go on.
 func (c *Client) Leave(ctx context.Context, span, stopAfter time.Duration) error {
 	_, err := ask[nothing](
-		ctx, c, call{method: http.MethodPost, path: "/pause"}, map[string]any{
-			"for_seconds": span.Seconds(), "after_checkpoint": true,
-			"stop_after_seconds": stopAfter.Seconds(),
-		},
+		ctx, c, call{method: http.MethodPost, path: "/pause"},
+		pauseBody(view.PauseOrder{Span: span, Leave: true, StopAfter: stopAfter}),
 	)
 	return err
 }

@@ -148,6 +148,27 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Resume(ctx))
 		}, "POST /resume", 204, "", nil},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) { return of(c.Fleet(ctx)) },
+			"GET /fleet", 200, `[{"name":"n"}]`,
+			[]view.FleetRow{{Name: "n"}},
+		},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.StatusAt(ctx, "a/b"))
+		}, "GET /members/" + odd + "/status", 200, `{"name":"n"}`, view.AgentStatus{Name: "n"}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.PauseAt(ctx, "a/b", view.PauseOrder{
+					Span: time.Second, Leave: true, StopAfter: time.Minute,
+				}))
+			}, "POST /members/" + odd + `/pause application/json ` +
+				`{"after_checkpoint":true,"for_seconds":1,"stop_after_seconds":60}`, 200,
+			`{"paused":true}`,
+			view.AgentStatus{Paused: true},
+		},
+		{func(ctx context.Context, c *client.Client) (any, error) {
+			return of(c.ResumeAt(ctx, "a/b"))
+		}, "POST /members/" + odd + "/resume", 200, `{"name":"n"}`, view.AgentStatus{Name: "n"}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Stop(ctx, true))
 		}, `POST /stop application/json {"now":true}`, 202, "", nil},

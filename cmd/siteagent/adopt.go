@@ -11,7 +11,8 @@ import (
 )
 
 func adoptCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "adopt", Short: "Use a state directory that was moved here, or restored", Args: noArgs,
 		Long: `Bind the state directory to this machine: after it was moved to another machine
 or after a backup was restored.
@@ -33,10 +34,18 @@ backup are lost with it.`,
 			if errors.Is(err, store.ErrLocked) {
 				return fmt.Errorf("%w; end it first: siteagent stop", err)
 			}
-			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s belongs to this machine now\n", c.StateDir)
+			if err != nil {
+				return err
 			}
-			return err
+			out := cmd.OutOrStdout()
+			return f.print(out, struct {
+				State string `json:"state"` // directory that belongs to this machine now
+			}{c.StateDir}, func() error {
+				_, err := fmt.Fprintf(out, "%s belongs to this machine now\n", c.StateDir)
+				return err
+			})
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func auditCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "audit [STATE...]", Short: "Count lost, doubled and late tasks from agents' journals",
 		Long: `Read the journals and run records in the state directories of agents on this
 machine, and count tasks that were lost, attempts of one task that ran at the same
@@ -26,12 +27,14 @@ were silently missed. Name the directories of all agents that took part.`,
 				}
 				args = []string{dir}
 			}
-			return auditAll(cmd.OutOrStdout(), args)
+			return auditAll(cmd.OutOrStdout(), f, args)
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }
 
-func auditAll(out io.Writer, dirs []string) error {
+func auditAll(out io.Writer, f *form, dirs []string) error {
 	var sources []audit.Source
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
@@ -48,7 +51,7 @@ func auditAll(out io.Writer, dirs []string) error {
 		return err
 	}
 	report := audit.Audit(records)
-	if err := report.Write(out); err != nil {
+	if err := f.print(out, report, func() error { return report.Write(out) }); err != nil {
 		return err
 	}
 	if !report.Clean() {

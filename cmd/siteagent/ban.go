@@ -29,7 +29,7 @@ Examples:
 }
 
 func decideCommand(o *options, use, short, long string, ban bool) *cobra.Command {
-	note, keep := "", false
+	note, keep, f := "", false, (*form)(nil)
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
 		ValidArgsFunction: completion(o, peersToComplete(!ban)),
@@ -57,9 +57,10 @@ func decideCommand(o *options, use, short, long string, ban bool) *cobra.Command
 				fmt.Fprintf(notes, "%s, by which it came, is revoked; "+
 					"--keep-invitation leaves it open\n", calledText(i))
 			}
-			return nil
+			return f.print(cmd.OutOrStdout(), row, nil)
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().StringVar(&note, "note", "", "why, for people")
 	if ban {
 		cmd.Flags().BoolVar(

@@ -14,6 +14,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // dial connects to the agent of this configuration.
@@ -59,12 +60,13 @@ func (o *options) whyDown(err error) error {
 	return err
 }
 
-// order is a command that tells the agent something and prints a line.
+// order is a command that tells the agent something and prints a line, or the state then as JSON.
 func order(
 	o *options, use, short, long string,
-	do func(ctx context.Context, c *client.Client, args []string) (string, error),
+	do func(context.Context, *client.Client, []string) (string, view.AgentStatus, error),
 ) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := o.dial()
@@ -72,11 +74,14 @@ func order(
 				return err
 			}
 			defer c.Close()
-			said, err := do(cmd.Context(), c, args)
-			if err == nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), said)
+			said, now, err := do(cmd.Context(), c, args)
+			if err != nil {
+				return err
 			}
-			return err
+			fmt.Fprintln(cmd.ErrOrStderr(), said)
+			return f.print(cmd.OutOrStdout(), now, nil)
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }

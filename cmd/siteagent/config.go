@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +35,7 @@ jobs yield, price. It says which settings count after a restart.`,
 }
 
 func configShow(o *options) *cobra.Command {
-	format, all := "table", false
+	all, f := false, (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "show [NAME...]", Short: "Show settings, and where each value comes from",
 		ValidArgsFunction: completeSettings(""),
@@ -52,26 +51,24 @@ values a start would read. Without a name it shows what is documented or was cho
 			if err != nil {
 				return usageError{err}
 			}
-			if format == "json" {
-				c.Settings = rows
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(c)
-			}
-			if format != "table" {
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-			}
-			if err := printSettings(cmd.OutOrStdout(), rows, len(names) > 0); err != nil || len(names) > 0 {
-				return err
-			}
-			if hidden := len(c.Settings) - len(rows); hidden > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d more have their defaults: siteagent config show --all\n",
-					hidden)
-			}
-			printRemarks(cmd.ErrOrStderr(), c)
-			return nil
+			hidden := len(c.Settings) - len(rows)
+			c.Settings = rows
+			return f.print(cmd.OutOrStdout(), c, func() error {
+				err := printSettings(cmd.OutOrStdout(), rows, len(names) > 0)
+				if err != nil || len(names) > 0 {
+					return err
+				}
+				notes := cmd.ErrOrStderr()
+				if hidden > 0 {
+					fmt.Fprintf(notes, "%d more have their defaults: siteagent config show --all\n", hidden)
+				}
+				printRemarks(notes, c)
+				return nil
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show those that few need, too")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
 }
 

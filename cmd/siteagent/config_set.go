@@ -19,7 +19,8 @@ import (
 )
 
 func configSet(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "set NAME VALUE | NAME=VALUE...", Short: "Choose settings",
 		ValidArgsFunction: completeSettings("="),
 		Long: `Write settings into the configuration, and let the running agent take them. What
@@ -33,11 +34,13 @@ would be a mistake is not written. Comments and other lines stay as they are.`,
 			for _, v := range values {
 				names = append(names, v.Name)
 			}
-			return o.rewrite(cmd, names, func(text []byte) ([]byte, error) {
+			return o.rewrite(cmd, f, names, func(text []byte) ([]byte, error) {
 				return config.Edit(text, values)
 			})
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }
 
 // parseValues reads NAME VALUE, or pairs with an equals sign.
@@ -92,6 +95,7 @@ func parseValue(name, text string) error {
 
 func configUnset(o *options) *cobra.Command {
 	repeated := false
+	var f *form
 	cmd := &cobra.Command{
 		Use: "unset NAME...", Short: "Take choices back, so that preset and default count again",
 		ValidArgsFunction: completeSettings(""),
@@ -122,18 +126,19 @@ more than a default, as versions that wrote all settings left them.`,
 			if len(names) == 0 && !repeated {
 				return usageError{errors.New("config unset: want the names of settings, or --repeated")}
 			}
-			return o.rewrite(cmd, names, func(text []byte) ([]byte, error) {
+			return o.rewrite(cmd, f, names, func(text []byte) ([]byte, error) {
 				return config.Remove(text, names)
 			})
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().BoolVar(&repeated, "repeated", false, "take out lines that only repeat a default")
 	return cmd
 }
 
 // rewrite changes the file, if what comes out is a configuration, and tells the agent.
 func (o *options) rewrite(
-	cmd *cobra.Command, names []string, change func([]byte) ([]byte, error),
+	cmd *cobra.Command, f *form, names []string, change func([]byte) ([]byte, error),
 ) error {
 	notes, file := cmd.ErrOrStderr(), o.path()
 	agent, err := connect(o.sources()) // by the socket that it has now
@@ -156,14 +161,18 @@ func (o *options) rewrite(
 	if err != nil {
 		return usageError{fmt.Errorf("%s stays as it was: %w", file, err)}
 	}
-	if err := config.WriteFile(file, after); err != nil {
+	if err = config.WriteFile(file, after); err != nil {
 		return err
 	}
 	fmt.Fprintf(notes, "wrote %s\n", file)
 	if slices.Contains(names, "preset") {
 		printRemarks(notes, view.Configuration{File: file, Settings: overrulings(origins)})
 	}
-	return tellAgent(cmd.Context(), notes, agent, file, names)
+	answer, err := tellAgent(cmd.Context(), notes, agent, file, names)
+	if err != nil {
+		return err
+	}
+	return f.print(cmd.OutOrStdout(), answer, nil)
 }
 
 // overrulings are the settings in which something is stronger than the preset, and the
@@ -175,35 +184,35 @@ func overrulings(origins []config.Origin) []view.Setting {
 }
 
 // tellAgent lets the running agent read its configuration again, and says of each
-// setting from when on it counts.
+// setting from when on it counts. The answer has these settings alone.
 func tellAgent(
 	ctx context.Context, notes io.Writer, agent *client.Client, file string, names []string,
-) error {
-	answer, err := agent.Reload(ctx)
+) (answer view.Configuration, err error) {
+	answer, err = agent.Reload(ctx)
 	if errors.Is(err, client.ErrUnreachable) {
 		fmt.Fprintln(notes, "no agent runs here; it counts from the next start on")
-		return nil
+		return view.Configuration{File: file}, nil
 	}
 	if err != nil {
-		return err
+		return answer, err
 	}
 	if answer.Problem != "" {
-		return fmt.Errorf("the running agent keeps its settings: %s", answer.Problem)
+		return answer, fmt.Errorf("the running agent keeps its settings: %s", answer.Problem)
 	}
 	if path, wrong := filepath.Abs(file); wrong == nil && path != answer.File {
 		fmt.Fprintf(notes, "the running agent reads %s, not this file\n", answer.File)
 	}
 	now, err := agent.Configuration(ctx)
 	if err != nil {
-		return err
+		return answer, err
 	}
 	for _, row := range now.Settings {
-		if !slices.Contains(names, row.Name) {
-			continue
+		if slices.Contains(names, row.Name) {
+			fmt.Fprintf(notes, "%s: %s\n", row.Name, whenText(row, answer))
+			answer.Settings = append(answer.Settings, row)
 		}
-		fmt.Fprintf(notes, "%s: %s\n", row.Name, whenText(row, answer))
 	}
-	return nil
+	return answer, nil
 }
 
 // whenText says from when on a setting has its value.
@@ -225,7 +234,8 @@ func whenText(row view.Setting, answer view.Configuration) string {
 }
 
 func configReload(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "reload", Short: "Let the running agent read its configuration again", Args: noArgs,
 		Long: `Let the running agent read its configuration again, as SIGHUP does. With a mistake
 in the file the old settings stay.`,
@@ -248,9 +258,11 @@ in the file the old settings stay.`,
 			fmt.Fprintf(notes, "read %s\n", answer.File)
 			printList(notes, "in force now", answer.Changed)
 			printList(notes, "after a restart", answer.Restart)
-			return nil
+			return f.print(cmd.OutOrStdout(), answer, nil)
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }
 
 func printList(notes io.Writer, what string, names []string) {

@@ -48,7 +48,7 @@ func domainCommand(o *options) *cobra.Command {
 }
 
 func domainInviteCommand(o *options) *cobra.Command {
-	name, expires := "", "24h"
+	name, expires, f := "", "24h", (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "invite", Short: "Print a token with which another domain links itself with this one",
 		Args: noArgs,
@@ -79,24 +79,32 @@ Example: siteagent domain invite --name campus --expires 2h`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), i.Token)
-			explainLinkInvitation(cmd.ErrOrStderr(), i, time.Now())
-			return nil
+			err = f.print(cmd.OutOrStdout(), i, func() error {
+				_, failed := fmt.Fprintln(cmd.OutOrStdout(), i.Token)
+				return failed
+			})
+			if err == nil {
+				explainLinkInvitation(cmd.ErrOrStderr(), i, f.line(), time.Now())
+			}
+			return err
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().StringVar(&name, "name", name, "only a domain of this name may use it")
 	cmd.Flags().StringVar(&expires, "expires", expires, "how long the token is good")
 	return cmd
 }
 
-// explainLinkInvitation says what to do with the token, which stands in the line above.
-func explainLinkInvitation(notes io.Writer, i view.LinkInvitation, now time.Time) {
+// explainLinkInvitation says what to do with the token.
+func explainLinkInvitation(
+	notes io.Writer, i view.LinkInvitation, token string, now time.Time,
+) {
 	whom := "one domain"
 	if i.Name != "" {
 		whom = "domain " + string(i.Name)
 	}
-	fmt.Fprintf(notes, "Good for %s until %s. There: siteagent domain join <the line above>\n",
-		whom, dayText(i.Expires.Time, now))
+	fmt.Fprintf(notes, "Good for %s until %s. There: siteagent domain join %s\n",
+		whom, dayText(i.Expires.Time, now), token)
 	fmt.Fprintf(notes, "To take it back: siteagent domain withdraw %s\n", i.ID)
 	for _, n := range i.Notices {
 		fmt.Fprintf(notes, "note: %s\n", noticeText(n))
@@ -104,7 +112,8 @@ func explainLinkInvitation(notes io.Writer, i view.LinkInvitation, now time.Time
 }
 
 func domainWithdrawCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "withdraw INVITATION", Short: "Make a token of domain invite useless",
 		Long: `Make a token of siteagent domain invite useless. INVITATION is its short name, which
 invite printed and siteagent domains lists.
@@ -121,16 +130,20 @@ Example: siteagent domain withdraw 3f9c01ab`,
 				return err
 			}
 			defer c.Close()
-			if err = c.WithdrawInvite(cmd.Context(), args[0]); err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "invitation %s is withdrawn\n", args[0])
+			if err = c.WithdrawInvite(cmd.Context(), args[0]); err != nil {
+				return err
 			}
-			return err
+			fmt.Fprintf(cmd.ErrOrStderr(), "invitation %s is withdrawn\n", args[0])
+			return f.print(cmd.OutOrStdout(), map[string]string{"withdrawn": args[0]}, nil)
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }
 
 func domainJoinCommand(o *options) *cobra.Command {
 	file := ""
+	var f *form
 	cmd := &cobra.Command{
 		Use: "join TOKEN|-", Short: "Link this domain with the one that printed the token",
 		Long: `Link this domain with the one whose siteagent domain invite printed the token. The
@@ -168,9 +181,10 @@ Examples:
 			notes := cmd.ErrOrStderr()
 			fmt.Fprintf(notes, "linked with domain %s: %s\n", row.Name, policyText(row.Policy))
 			fmt.Fprintf(notes, "other terms: siteagent domain policy %s --give 50%%\n", row.Name)
-			return nil
+			return f.print(cmd.OutOrStdout(), row, nil)
 		},
 	}
+	f = formFlag(cmd)
 	tokenFrom(cmd, &file)
 	return cmd
 }
@@ -207,6 +221,7 @@ func domainPolicyCommand(o *options) *cobra.Command {
 	var give, take percentFlag
 	var kinds []string
 	tasks, onward, closed, beside := 0, 0, false, false
+	var f *form
 	cmd := &cobra.Command{
 		Use: "policy NAME", Short: "Show or change the terms on which a domain is linked",
 		ValidArgsFunction: completion(o, domainsToComplete),
@@ -250,12 +265,16 @@ Examples:
 			}
 			defer c.Close()
 			row, err := c.SetLinkPolicy(cmd.Context(), grid.DomainID(args[0]), change)
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", row.Name, policyText(row.Policy))
+			if err != nil {
+				return err
 			}
-			return err
+			return f.print(cmd.OutOrStdout(), row, func() error {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", row.Name, policyText(row.Policy))
+				return err
+			})
 		},
 	}
+	f = formFlag(cmd)
 	flags := cmd.Flags()
 	flags.Var(&give, "give", "of this domain's capacity that the other one may use at a time")
 	flags.Var(&take, "take", "what it may do for this domain at a time, of this one's capacity")
@@ -284,7 +303,8 @@ func policyText(p view.LinkPolicy) string {
 }
 
 func domainUnlinkCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "unlink NAME", Short: "End the link with a domain, at both sides",
 		ValidArgsFunction: completion(o, domainsToComplete),
 		Long: `End the link with the domain NAME. The connection is closed immediately. The other
@@ -301,10 +321,13 @@ Example: siteagent domain unlink campus`,
 				return err
 			}
 			defer c.Close()
-			if err = c.Unlink(cmd.Context(), grid.DomainID(args[0])); err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "the link with domain %s has ended\n", args[0])
+			if err = c.Unlink(cmd.Context(), grid.DomainID(args[0])); err != nil {
+				return err
 			}
-			return err
+			fmt.Fprintf(cmd.ErrOrStderr(), "the link with domain %s has ended\n", args[0])
+			return f.print(cmd.OutOrStdout(), map[string]string{"unlinked": args[0]}, nil)
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }

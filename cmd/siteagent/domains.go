@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,7 +12,7 @@ import (
 )
 
 func domainsCommand(o *options) *cobra.Command {
-	format := "table"
+	var f *form
 	cmd := &cobra.Command{
 		Use: "domains", Short: "Show linked domains, their terms, and who is connected",
 		Args: noArgs,
@@ -33,17 +32,12 @@ Example: siteagent domains -o json`,
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(links)
-			case "table":
+			return f.print(cmd.OutOrStdout(), links, func() error {
 				return printDomains(cmd.OutOrStdout(), links, time.Now())
-			default:
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-			}
+			})
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -18,7 +17,7 @@ import (
 
 func givenCommand(o *options) *cobra.Command {
 	var span givenSpan
-	format := "table"
+	var f *form
 	cmd := &cobra.Command{
 		Use: "given", Short: "Show what this site gave, and for whom", Args: noArgs,
 		Long: `Show how much this site computed for others, and for whom: core-hours are the
@@ -46,20 +45,15 @@ Example: siteagent given --since 7d -o json`,
 				return err
 			}
 			given := view.SumGiven(days, since)
-			switch format {
-			case "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(given)
-			case "table":
+			return f.print(cmd.OutOrStdout(), given, func() error {
 				return printGiven(cmd.OutOrStdout(), given)
-			default:
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-			}
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&span.week, "week", false, "since Monday")
 	cmd.Flags().StringVar(&span.since, "since", "",
 		"from that day on, such as 2026-03-02, or for so long until now, such as 7d")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
 }
 

@@ -12,10 +12,13 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 func initCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var f *form
+	cmd := &cobra.Command{
 		Use: "init", Short: "Make this site's identity and configuration", Args: noArgs,
 		Long: `Make this site's identity and configuration, keep what is there already, and
 print the site's ID, by which others list it under peers.
@@ -32,32 +35,55 @@ as comments: siteagent help settings lists them.`,
 			if err != nil {
 				return usageError{err}
 			}
-			return initialise(cmd.OutOrStdout(), cmd.ErrOrStderr(), c, o.path(), chosen)
+			made, err := initialise(cmd.ErrOrStderr(), c, o.path(), chosen)
+			if err != nil {
+				return err
+			}
+			return f.print(cmd.OutOrStdout(), made, func() error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), made.Site)
+				return err
+			})
 		},
 	}
+	f = formFlag(cmd)
+	return cmd
 }
 
-func initialise(out, notes io.Writer, c config.Agent, file string, chosen []config.Value) error {
+// madeSite is a site that init or join has made, as programs read it.
+type madeSite struct {
+	Site   grid.SiteID   `json:"site"`
+	Name   string        `json:"name"`
+	Domain grid.DomainID `json:"domain"`
+	File   string        `json:"file"`  // its configuration
+	State  string        `json:"state"` // its directory
+	// of join: whether its offers arrive
+	Check *view.CheckResult `json:"check,omitempty"`
+}
+
+func initialise(
+	notes io.Writer, c config.Agent, file string, chosen []config.Value,
+) (madeSite, error) {
+	var none madeSite
 	file, err := filepath.Abs(file)
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return none, fmt.Errorf("configuration: %w", err)
 	}
 	place := siteHere(file)
 	made, err := makeState(c, place)
 	if err != nil {
-		return err
+		return none, err
 	}
 	identity, err := p2p.LoadIdentity(filepath.Join(c.StateDir, "identity.key"))
 	if err != nil {
-		return err
+		return none, err
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		made.AddFile(file)
 		if err := made.Save(c.StateDir); err != nil {
-			return err
+			return none, err
 		}
 		if err := config.WriteFile(file, config.NewFile(chosen)); err != nil {
-			return err
+			return none, err
 		}
 		fmt.Fprintf(notes, "wrote %s\n", file)
 	} else {
@@ -68,8 +94,9 @@ func initialise(out, notes io.Writer, c config.Agent, file string, chosen []conf
 		}
 	}
 	fmt.Fprintf(notes, "state in %s; start the site with: %s\n", c.StateDir, place.Start())
-	fmt.Fprintln(out, identity.Site())
-	return nil
+	return madeSite{
+		Site: identity.Site(), Name: c.Name, Domain: c.Domain, File: file, State: c.StateDir,
+	}, nil
 }
 
 // unwritten are the values that the file does not say.

@@ -49,11 +49,11 @@ type inviteFlags struct {
 	ask                     bool
 
 	list, revoke, all bool
-	format            string
+	form              *form
 }
 
 func inviteCommand(o *options) *cobra.Command {
-	f := inviteFlags{span: "24h", uses: 1, format: "table"}
+	f := inviteFlags{span: "24h", uses: 1}
 	cmd := &cobra.Command{
 		Use: "invite", Short: "Print a token with which another site joins; list and revoke tokens",
 		Long: inviteHelp,
@@ -69,9 +69,9 @@ func inviteCommand(o *options) *cobra.Command {
 			defer c.Close()
 			switch {
 			case f.list:
-				return listInvites(cmd, c, f.format)
+				return listInvites(cmd, c, f.form)
 			case f.revoke:
-				return revokeInvites(cmd, c, args)
+				return revokeInvites(cmd, c, f.form, args)
 			default:
 				return f.invite(cmd, o, c, valid)
 			}
@@ -89,7 +89,7 @@ func inviteCommand(o *options) *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "show the invitations that were made")
 	flags.BoolVar(&f.revoke, "revoke", false, "make an invitation useless: --revoke ID, or --all")
 	flags.BoolVar(&f.all, "all", false, "with --revoke: all that are open")
-	flags.StringVarP(&f.format, "output", "o", f.format, "with --list: table or json")
+	f.form = formFlag(cmd)
 	return cmd
 }
 
@@ -111,8 +111,6 @@ func (f inviteFlags) check(cmd *cobra.Command, args []string) (time.Duration, er
 	}
 	which := strings.TrimSpace(strings.Join(args, ""))
 	switch {
-	case cmd.Flags().Changed("output"):
-		return 0, errors.New("-o is for --list")
 	case f.all && len(args) > 0, !f.all && which == "", len(args) > 1:
 		return 0, errors.New("--revoke: want the ID or the name of one invitation, as " +
 			"siteagent invite --list shows it, or --all")
@@ -122,14 +120,10 @@ func (f inviteFlags) check(cmd *cobra.Command, args []string) (time.Duration, er
 
 // checkListed is check for the list.
 func (f inviteFlags) checkListed(args []string) error {
-	switch {
-	case f.all || len(args) > 0:
+	if f.all || len(args) > 0 {
 		return errors.New("--list shows all invitations; it takes no argument and no --all")
-	case f.format != "table" && f.format != "json":
-		return fmt.Errorf("-o: want table or json, have %q", f.format)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // checkMade is check for a new invitation.
@@ -151,8 +145,6 @@ func (f inviteFlags) checkMade(cmd *cobra.Command, args []string) (time.Duration
 			"configuration", f.listen)
 	case f.all:
 		return 0, errors.New("--all is for --revoke")
-	case cmd.Flags().Changed("output"):
-		return 0, errors.New("-o is for --list; --out FILE writes the token to a file")
 	case cmd.Flags().Changed("out"):
 		return valid, isNew(f.out)
 	}
@@ -191,15 +183,24 @@ func (f inviteFlags) invite(
 	if err != nil {
 		return err
 	}
-	use := "<the line above>"
-	if f.out == "" {
-		fmt.Fprintln(cmd.OutOrStdout(), i.Token)
-	} else {
+	use := f.form.line()
+	if f.out != "" {
 		if err = durable.Create(f.out, []byte(i.Token+"\n")); err != nil {
 			return errors.Join(fmt.Errorf("--out: %w", err), takeBack(cmd.Context(), c, i))
 		}
 		use = "--token-file FILE"
 		fmt.Fprintf(notes, "wrote the token to %s\n", f.out)
+		i.Token = "" // nobody else is to read it
+	}
+	err = f.form.print(cmd.OutOrStdout(), i, func() error {
+		if i.Token == "" {
+			return nil
+		}
+		_, failed := fmt.Fprintln(cmd.OutOrStdout(), i.Token)
+		return failed
+	})
+	if err != nil {
+		return err
 	}
 	explainInvitation(notes, i, use, time.Now())
 	if f.ask {

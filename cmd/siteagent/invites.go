@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -15,15 +14,14 @@ import (
 )
 
 // listInvites shows the invitations that were made.
-func listInvites(cmd *cobra.Command, c *client.Client, format string) error {
+func listInvites(cmd *cobra.Command, c *client.Client, f *form) error {
 	rows, err := c.Invites(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
-	}
-	return printInvites(cmd.OutOrStdout(), rows)
+	return f.print(cmd.OutOrStdout(), rows, func() error {
+		return printInvites(cmd.OutOrStdout(), rows)
+	})
 }
 
 func printInvites(out io.Writer, rows []view.InviteRow) error {
@@ -82,23 +80,25 @@ func invitedText(sites []view.InvitedSite) string {
 }
 
 // revokeInvites makes one invitation useless, or all where none is named.
-func revokeInvites(cmd *cobra.Command, c *client.Client, which []string) error {
-	notes := cmd.ErrOrStderr()
+func revokeInvites(cmd *cobra.Command, c *client.Client, f *form, which []string) error {
+	rows := make([]view.InviteRow, 1)
+	var err error
 	if len(which) > 0 {
-		row, err := c.Revoke(cmd.Context(), which[0])
-		if err == nil {
-			fmt.Fprintln(notes, revokedText(row))
-		}
+		rows[0], err = c.Revoke(cmd.Context(), which[0])
+	} else {
+		rows, err = c.RevokeAll(cmd.Context())
+	}
+	if err != nil {
 		return err
 	}
-	rows, err := c.RevokeAll(cmd.Context())
-	if err == nil && len(rows) == 0 {
+	notes := cmd.ErrOrStderr()
+	if len(rows) == 0 {
 		fmt.Fprintln(notes, "no invitation is open")
 	}
 	for _, row := range rows {
 		fmt.Fprintln(notes, revokedText(row))
 	}
-	return err
+	return f.print(cmd.OutOrStdout(), rows, nil)
 }
 
 // calledText is an invitation as people know it.

@@ -28,6 +28,7 @@ const redeemWait = 20 * time.Second
 func joinCommand(o *options) *cobra.Command {
 	verbose, file := false, ""
 	var w wishes
+	var f *form
 	cmd := &cobra.Command{
 		Use: "join TOKEN|-", Short: "Join a domain with the token of an invitation",
 		Long: `Join a domain with the token that siteagent invite printed there. This asks the
@@ -72,7 +73,7 @@ On a machine that others use, too, keep the token out of the list of processes:
 			}
 			j := &joining{
 				o: o, token: token, wishes: w, notes: cmd.ErrOrStderr(), verbose: verbose,
-				began: time.Now(),
+				began: time.Now(), form: f,
 			}
 			if file == "" && args[0] != "-" {
 				j.person = talk(cmd.InOrStdin(), cmd.ErrOrStderr())
@@ -81,6 +82,7 @@ On a machine that others use, too, keep the token out of the list of processes:
 		},
 	}
 	tokenFrom(cmd, &file)
+	f = formFlag(cmd)
 	w.flags(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what was tried to reach the inviter")
 	return cmd
@@ -95,6 +97,7 @@ type joining struct {
 	notes   io.Writer
 	verbose bool
 	began   time.Time
+	form    *form
 
 	config   config.Agent
 	file     string // configuration

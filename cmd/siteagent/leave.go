@@ -18,6 +18,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/install"
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 )
 
 func leaveCommand(o *options) *cobra.Command {
-	l := leaving{o: o}
+	l, f := leaving{o: o}, (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "leave", Short: "Leave the domain, and remove what join has made", Args: noArgs,
 		Long: `Take back what siteagent join did: take no new jobs, wait until those that are here
@@ -44,9 +45,16 @@ admitted or banned any more.`,
 		Example: "  siteagent leave\n  siteagent leave --now\n  siteagent leave --purge",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l.notes, l.person = cmd.ErrOrStderr(), talk(cmd.InOrStdin(), cmd.ErrOrStderr())
-			return l.run(cmd.Context())
+			if err := l.run(cmd.Context()); err != nil {
+				return err
+			}
+			return f.print(cmd.OutOrStdout(), struct {
+				Domain grid.DomainID `json:"left"`
+				Purged bool          `json:"purged"` // identity and state are removed
+			}{l.config.Domain, l.purge}, nil)
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().BoolVar(&l.now, "now", false,
 		"do not wait: stop the jobs that are here, and give up those that were submitted here")
 	cmd.Flags().BoolVar(&l.purge, "purge", false,

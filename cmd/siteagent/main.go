@@ -6,6 +6,7 @@
 //	root.go        the commands and their common flags
 //	flags.go       settings as typed flags
 //	help.go        siteagent help settings
+//	form.go        -o table or json
 //	client.go      the running agent asked through its socket
 //	init.go        siteagent init
 //	run.go         siteagent run: the agent made and run

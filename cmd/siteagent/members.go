@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,7 +12,7 @@ import (
 )
 
 func membersCommand(o *options) *cobra.Command {
-	format := "table"
+	var f *form
 	cmd := &cobra.Command{
 		Use: "members", Short: "Show who takes part, who is banned, and open invitations", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -26,17 +25,12 @@ func membersCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(members)
-			case "table":
+			return f.print(cmd.OutOrStdout(), members, func() error {
 				return printMembers(cmd.OutOrStdout(), members)
-			default:
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-			}
+			})
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,24 +24,22 @@ until they end, or until the time that --stop-after gives them is over.
 
 --at pauses another site, whose owner has put this one's ID under owner.remote. The
 owner's own pause stays the owner's: from afar it is neither changed nor ended.`,
-		func(ctx context.Context, c *client.Client, args []string) (string, error) {
-			span, err := pauseSpan("pause", args)
+		func(
+			ctx context.Context, c *client.Client, args []string,
+		) (said string, now view.AgentStatus, err error) {
+			p, err := pauseOrder(args, leave, stopAfter)
 			if err != nil {
-				return "", err
-			}
-			p, err := pauseOrder(span, leave, stopAfter)
-			if err != nil {
-				return "", err
+				return "", now, err
 			}
 			if at != "" {
-				paused, failed := c.PauseAt(ctx, at, p)
-				return pausedAfar(paused, at, time.Now()), failed
+				now, err = c.PauseAt(ctx, at, p)
+				return pausedAfar(now, at, time.Now()), now, err
 			}
 			if err = sendPause(ctx, c, p); err != nil {
-				return "", err
+				return "", now, err
 			}
-			status, err := c.Status(ctx)
-			return pausedText(status, time.Now()), err
+			now, err = c.Status(ctx)
+			return pausedText(now, time.Now()), now, err
 		})
 	atFlag(o, cmd, &at)
 	cmd.Flags().BoolVar(&leave, "after-checkpoint", false,
@@ -64,9 +63,10 @@ func pauseSpan(name string, texts []string) (time.Duration, error) {
 	return span, nil
 }
 
-func pauseOrder(span time.Duration, leave bool, stopAfter string) (view.PauseOrder, error) {
+func pauseOrder(args []string, leave bool, stopAfter string) (view.PauseOrder, error) {
+	span, wrong := pauseSpan("pause", args)
 	stop, err := pauseSpan("--stop-after", []string{stopAfter})
-	if err == nil && stop > 0 && !leave {
+	if err = cmp.Or(wrong, err); err == nil && stop > 0 && !leave {
 		err = usageError{fmt.Errorf("--stop-after: want --after-checkpoint with it; " +
 			"siteagent stop --now stops all jobs")}
 	}
@@ -140,12 +140,17 @@ func resumeCommand(o *options) *cobra.Command {
 	cmd := order(o, "resume", "Take work again",
 		`Take work again after siteagent pause. Jobs that were to leave and have not left stay.
 --at does so at another site that was paused from afar.`,
-		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
-			if at == "" {
-				return "resumed", c.Resume(ctx)
+		func(
+			ctx context.Context, c *client.Client, _ []string,
+		) (said string, now view.AgentStatus, err error) {
+			if at != "" {
+				now, err = c.ResumeAt(ctx, at)
+				return at + ": resumed; sharing: " + sharingAfar(now, time.Now()), now, err
 			}
-			status, err := c.ResumeAt(ctx, at)
-			return at + ": resumed; sharing: " + sharingAfar(status, time.Now()), err
+			if err = c.Resume(ctx); err == nil {
+				now, err = c.Status(ctx)
+			}
+			return "resumed", now, err
 		})
 	atFlag(o, cmd, &at)
 	return cmd

@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -33,7 +31,7 @@ order. The change lasts until the agent ends; planning.policy and planning.backf
 in the configuration say how it begins.`
 
 func policyCommand(o *options) *cobra.Command {
-	backfill, format := "", "table"
+	backfill, f := "", (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "policy [NAME]", Short: "Show or change the order in which those that wait move up",
 		Long:              policyLong,
@@ -64,26 +62,18 @@ func policyCommand(o *options) *cobra.Command {
 					return err
 				}
 			}
-			return printPlanning(cmd.OutOrStdout(), planning, format)
+			return f.print(cmd.OutOrStdout(), planning, func() error {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "policy    %s\nbackfill  %s\n",
+					planning.Policy, planning.Backfill)
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(
 		&backfill, "backfill", "", "how gaps are filled: "+strings.Join(grid.Backfills(), ", "),
 	)
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
-}
-
-func printPlanning(out io.Writer, p view.Planning, format string) error {
-	switch format {
-	case "json":
-		return json.NewEncoder(out).Encode(p)
-	case "table":
-		_, err := fmt.Fprintf(out, "policy    %s\nbackfill  %s\n", p.Policy, p.Backfill)
-		return err
-	default:
-		return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-	}
 }
 
 // maxPlanLines bounds how much of a long plan is shown; -o json has all.

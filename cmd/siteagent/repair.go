@@ -16,6 +16,7 @@ import (
 
 func repairCommand(o *options) *cobra.Command {
 	var rebuild, forget bool
+	var f *form
 	cmd := &cobra.Command{
 		Use: "repair [STATE]", Short: "Make the facts anew that a stopped site has lost",
 		Args: cobra.MaximumNArgs(1),
@@ -37,15 +38,16 @@ what was promised to others is given up.`,
 			if err != nil {
 				return err
 			}
-			return repair(cmd.OutOrStdout(), dir, rebuild)
+			return repair(cmd.OutOrStdout(), f, dir, rebuild)
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().BoolVar(&rebuild, "facts-from-journal", false, "derive the facts from the journal")
 	cmd.Flags().BoolVar(&forget, "start-as-new", false, "begin without facts")
 	return cmd
 }
 
-func repair(out io.Writer, dir string, rebuild bool) error {
+func repair(out io.Writer, f *form, dir string, rebuild bool) error {
 	var found store.Rebuilt
 	var err error
 	if rebuild {
@@ -56,6 +58,20 @@ func repair(out io.Writer, dir string, rebuild bool) error {
 	if err != nil {
 		return err
 	}
+	return f.print(out, repaired{
+		Facts: found.Facts, Inexact: found.Inexact, Aside: found.Aside, NextStart: found.Incarnation + 1,
+	}, func() error { return explainRepair(out, found) })
+}
+
+// repaired tells programs what a repair has found and made.
+type repaired struct {
+	Facts     map[string]int    `json:"facts"`             // by machine
+	Inexact   map[string]string `json:"inexact,omitempty"` // why the last ones may be missing
+	Aside     string            `json:"aside,omitempty"`   // where the file that was there is now
+	NextStart uint64            `json:"next_start"`        // the number of the next run
+}
+
+func explainRepair(out io.Writer, found store.Rebuilt) error {
 	for _, machine := range slices.Sorted(maps.Keys(found.Facts)) {
 		fmt.Fprintf(out, "%s machine: %d facts\n", machine, found.Facts[machine])
 		if why := found.Inexact[machine]; why != "" {
@@ -65,6 +81,7 @@ func repair(out io.Writer, dir string, rebuild bool) error {
 	if found.Aside != "" {
 		fmt.Fprintf(out, "the file that was there is now %s\n", found.Aside)
 	}
-	fmt.Fprintf(out, "the next start is number %d; start it with siteagent run\n", found.Incarnation+1)
-	return nil
+	_, err := fmt.Fprintf(out, "the next start is number %d; start it with siteagent run\n",
+		found.Incarnation+1)
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 var errDiffers = errors.New("see above")
 
 func replayCommand(o *options) *cobra.Command {
-	effects := false
+	effects, f := false, (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "replay [STATE]", Short: "Derive again what the machines decided",
 		Args: cobra.MaximumNArgs(1),
@@ -29,9 +30,13 @@ and left out. It works while the agent runs and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return replay(cmd.OutOrStdout(), dir, effects)
+			if effects && *f == jsonForm {
+				return usageError{errors.New("--effects prints lines for people; leave out -o json")}
+			}
+			return replay(cmd.OutOrStdout(), f, dir, effects)
 		},
 	}
+	f = formFlag(cmd)
 	cmd.Flags().BoolVar(
 		&effects, "effects", false, "print every input and what the machine wanted done",
 	)
@@ -46,7 +51,31 @@ func (o *options) stateDir(args []string) (string, error) {
 	return c.StateDir, err
 }
 
-func replay(out io.Writer, dir string, effects bool) error {
+// replayed tells programs of one run's journal.
+type replayed struct {
+	Machine string `json:"machine"`
+	Start   uint64 `json:"start"` // the number of the run
+	Build   string `json:"build"` // that wrote it
+	LeftOut bool   `json:"left_out"`
+	Inputs  uint64 `json:"inputs"` // that were derived again
+	// where it differs, or cannot be read any further; left out: nowhere
+	Differs string `json:"differs,omitempty"`
+}
+
+// text is that for people.
+func (r replayed) text() string {
+	name := fmt.Sprintf("%s machine, start %d", r.Machine, r.Start)
+	switch {
+	case r.LeftOut:
+		return fmt.Sprintf("%s: written by build %s, left out", name, r.Build)
+	case r.Differs != "":
+		return name + ": " + r.Differs
+	default:
+		return fmt.Sprintf("%s: %d inputs, the same effects", name, r.Inputs)
+	}
+}
+
+func replay(out io.Writer, f *form, dir string, effects bool) error {
 	runs, err := store.Runs(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -55,29 +84,38 @@ func replay(out io.Writer, dir string, effects bool) error {
 		return fmt.Errorf("%s holds no journal; name an agent's state directory", dir)
 	}
 	var failed error
+	all := make([]replayed, 0, len(runs))
 	for _, run := range runs {
-		name := fmt.Sprintf("%s machine, start %d", run.Machine, run.Incarnation)
-		if run.Build != version() {
-			fmt.Fprintf(out, "%s: written by build %s, left out\n", name, run.Build)
-			continue
-		}
-		var visit func(store.Entry, []step.Effect)
-		if effects {
-			visit = func(e store.Entry, wanted []step.Effect) { printEntry(out, e, wanted) }
-		}
-		result, err := store.Replay(run, agent.NewMachine, visit)
-		switch {
-		case err != nil:
-			fmt.Fprintf(out, "%s: %d inputs, then: %v\n", name, result.Records, err)
+		r := replayRun(out, run, effects)
+		if all = append(all, r); r.Differs != "" {
 			failed = errDiffers
-		case result.Divergence != nil:
-			fmt.Fprintf(out, "%s: %s\n", name, result.Divergence)
-			failed = errDiffers
-		default:
-			fmt.Fprintf(out, "%s: %d inputs, the same effects\n", name, result.Records)
+		}
+		if *f == tableForm {
+			fmt.Fprintln(out, r.text())
 		}
 	}
-	return failed
+	return cmp.Or(f.print(out, all, nil), failed)
+}
+
+func replayRun(out io.Writer, run store.Run, effects bool) replayed {
+	r := replayed{Machine: run.Machine, Start: run.Incarnation, Build: run.Build}
+	if run.Build != version() {
+		r.LeftOut = true
+		return r
+	}
+	var visit func(store.Entry, []step.Effect)
+	if effects {
+		visit = func(e store.Entry, wanted []step.Effect) { printEntry(out, e, wanted) }
+	}
+	result, err := store.Replay(run, agent.NewMachine, visit)
+	r.Inputs = result.Records
+	switch {
+	case err != nil:
+		r.Differs = fmt.Sprintf("%d inputs, then: %v", result.Records, err)
+	case result.Divergence != nil:
+		r.Differs = fmt.Sprint(result.Divergence)
+	}
+	return r
 }
 
 func printEntry(out io.Writer, e store.Entry, effects []step.Effect) {

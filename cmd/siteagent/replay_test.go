@@ -25,7 +25,7 @@ func TestReplayLeavesOutJournalsOfOtherBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	if err := replay(&said, dir, false); err != nil {
+	if err := replay(&said, new(tableForm), dir, false); err != nil {
 		t.Errorf("replay: %v", err)
 	}
 	const want = "site machine, start 1: written by build v0.0.1+0123456789ab, left out\n" +

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,7 +16,7 @@ import (
 )
 
 func statusCommand(o *options) *cobra.Command {
-	format, all, at := "table", false, ""
+	all, at, f := false, "", (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show whether this site shares, for whom, and what is wrong", Args: noArgs,
 		Long: `Show whether this site shares its machine and if not, why; who uses it; how much of
@@ -35,23 +34,21 @@ is enforced, the plan, how likely the machine is to leave, and what was counted.
 			if err != nil {
 				return o.whyDown(err)
 			}
+			show := printStatus
 			switch {
-			case format == "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(status)
-			case format != "table":
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
 			case all:
-				return printAll(cmd.OutOrStdout(), status, time.Now())
+				show = printAll
 			case at != "":
-				return printAfar(cmd.OutOrStdout(), status, time.Now())
-			default:
-				return printStatus(cmd.OutOrStdout(), status, time.Now())
+				show = printAfar
 			}
+			return f.print(cmd.OutOrStdout(), status, func() error {
+				return show(cmd.OutOrStdout(), status, time.Now())
+			})
 		},
 	}
 	atFlag(o, cmd, &at)
 	cmd.Flags().BoolVar(&all, "all", false, "show everything that the agent knows")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table or json")
+	f = formFlag(cmd)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mrsmesh/mrsmesh/internal/api/client"
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 func stopCommand(o *options) *cobra.Command {
@@ -14,12 +15,13 @@ func stopCommand(o *options) *cobra.Command {
 	cmd := order(o, "stop", "End the agent when its jobs have ended",
 		`End the agent: it takes no new work and ends when running jobs have ended.
 With --now running jobs are stopped and continue on other sites.`,
-		func(ctx context.Context, c *client.Client, _ []string) (string, error) {
-			status, err := c.Status(ctx)
+		func(ctx context.Context, c *client.Client, _ []string) (string, view.AgentStatus, error) {
+			status, err := c.Status(ctx) // before, as it may be gone afterwards
 			if err != nil {
-				return "", err
+				return "", status, err
 			}
-			return stoppingText(len(status.Running), now), c.Stop(ctx, now)
+			status.Stopping = true
+			return stoppingText(len(status.Running), now), status, c.Stop(ctx, now)
 		})
 	cmd.Flags().BoolVar(&now, "now", false, "stop running jobs; their submitters move them")
 	return cmd

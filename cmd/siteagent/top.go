@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 )
 
 func topCommand(o *options) *cobra.Command {
-	format, once, domain := "table", false, false
+	once, domain, f := false, false, (*form)(nil)
 	cmd := &cobra.Command{
 		Use: "top", Short: "Watch this site and steer it, on a full screen", Args: noArgs,
 		Long: `Show on a full screen, once a second: whether this site shares its machine and if
@@ -32,23 +30,20 @@ lines, and ends.`,
 		Example: "  siteagent top\n  siteagent top --domain\n  siteagent top --once\n" +
 			"  siteagent top -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "table" && format != "json" {
-				return usageError{fmt.Errorf("-o: want table or json, have %q", format)}
-			}
 			c, err := o.dial()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
 			if domain {
-				return watch(cmd, o, tui.FleetTop{Agent: c, Sharing: sharingAfar}, format, once)
+				return watch(cmd, o, tui.FleetTop{Agent: c, Sharing: sharingAfar}, f, once)
 			}
-			return watch(cmd, o, tui.SiteTop{Agent: c, Sharing: sharing}, format, once)
+			return watch(cmd, o, tui.SiteTop{Agent: c, Sharing: sharing}, f, once)
 		},
 	}
 	cmd.Flags().BoolVar(&domain, "domain", false, "the members of the domain, not this site alone")
 	cmd.Flags().BoolVar(&once, "once", false, "print plain lines once, on a terminal, too")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "table, or json: printed once")
+	f = formFlag(cmd)
 	return cmd
 }
 
@@ -60,18 +55,16 @@ type watched[F any] interface {
 }
 
 // watch shows a screen, or once what is on it.
-func watch[F any](cmd *cobra.Command, o *options, top watched[F], format string, once bool) error {
+func watch[F any](cmd *cobra.Command, o *options, top watched[F], f *form, once bool) error {
 	facts, err := top.Facts(cmd.Context())
 	if err != nil {
 		return o.whyDown(err)
 	}
 	on := tui.Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Now: time.Now}
-	switch {
-	case format == "json":
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(facts)
-	case once || !on.Drawable():
-		return top.Print(cmd.OutOrStdout(), facts, time.Now())
-	default:
+	return f.print(cmd.OutOrStdout(), facts, func() error {
+		if once || !on.Drawable() {
+			return top.Print(cmd.OutOrStdout(), facts, time.Now())
+		}
 		return top.Run(cmd.Context(), on, facts)
-	}
+	})
 }

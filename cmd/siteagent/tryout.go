@@ -45,7 +45,7 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 	group.Go(func() error { return a.Run(live) })
 	result, status := askUntil(live, backend.New(a))
 	end()
-	if err := errors.Join(group.Wait(), a.Close()); err != nil {
+	if err = errors.Join(group.Wait(), a.Close()); err != nil {
 		return err
 	}
 	next := ""
@@ -54,11 +54,27 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(j.notes, "checked %.1f s after the start of join%s\n",
 		time.Since(j.began).Seconds(), next)
-	if quiet := quietly(status, time.Now()); !result.Arrive && quiet != "" {
-		_, err := fmt.Fprintf(out, "You are in. %s that is normal.\n", quiet)
-		return err
+	quiet := quietly(status, time.Now())
+	normal := !result.Arrive && quiet != ""
+	err = j.form.print(out, j.joined(result), func() error {
+		if !normal {
+			return explainCheck(out, result)
+		}
+		_, failed := fmt.Fprintf(out, "You are in. %s that is normal.\n", quiet)
+		return failed
+	})
+	if err == nil && !result.Arrive && !normal {
+		err = errDiffers
 	}
-	return printCheck(out, result)
+	return err
+}
+
+// joined is the site that has joined, as programs read it.
+func (j *joining) joined(check view.CheckResult) madeSite {
+	return madeSite{
+		Site: j.identity.Site(), Name: j.config.Name, Domain: j.token.Domain, File: j.file,
+		State: j.config.StateDir, Check: &check,
+	}
 }
 
 // askUntil asks again until the offers arrive, the site has a good reason to make none,

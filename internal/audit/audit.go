@@ -88,20 +88,20 @@ type Report struct {
 
 // JobReport counts the tasks of one job.
 type JobReport struct {
-	Job       grid.JobID
-	Tasks     int
-	Done      int
-	Failed    int
-	Cancelled int
-	Refused   int
-	Open      int // not ended, and its submitter works on it
-	Lost      int // neither ended nor open
-	Doubled   int // two different attempts ran at the same time
-	Stuck     int // open, and nothing happens though it could
-	Missing   int // done, and a result is gone
-	Late      int // promised, and began or ended later
-	Attempts  int // attempts that were started
-	Moved     int // tasks with attempts on more than one site
+	Job       grid.JobID `json:"job"`
+	Tasks     int        `json:"tasks"`
+	Done      int        `json:"done"`
+	Failed    int        `json:"failed"`
+	Cancelled int        `json:"cancelled"`
+	Refused   int        `json:"refused"`
+	Open      int        `json:"open"`     // not ended, and its submitter works on it
+	Lost      int        `json:"lost"`     // neither ended nor open
+	Doubled   int        `json:"doubled"`  // two different attempts ran at the same time
+	Stuck     int        `json:"stuck"`    // open, and nothing happens though it could
+	Missing   int        `json:"missing"`  // done, and a result is gone
+	Late      int        `json:"late"`     // promised, and began or ended later
+	Attempts  int        `json:"attempts"` // attempts that were started
+	Moved     int        `json:"moved"`    // tasks with attempts on more than one site
 }
 
 // Double is a pair of attempts of one task that ran at the same time.

@@ -13,4 +13,5 @@
 //	facts.go    the submitter's facts, as far as they are read
 //	runs.go     run records into runs
 //	report.go   the report as text
+//	json.go     ... as JSON
 package audit

@@ -24,7 +24,8 @@ func metricsServed(t *testing.T) map[string]string {
 	for _, p := range []grid.Promise{grid.PromiseKept, grid.PromiseLate, grid.PromiseBroken} {
 		metrics["mrs_promises_"+p.String()+"_total"] = "" // they are made in a loop
 	}
-	err := filepath.WalkDir(filepath.Join(repositoryRoot, "internal"), func(path string, d fs.DirEntry, err error) error {
+	root := filepath.Join(repositoryRoot, "internal")
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

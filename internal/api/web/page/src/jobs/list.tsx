@@ -8,9 +8,9 @@ import { clock, number } from "../words/format";
 import { Orders } from "./orders";
 import { doneOf, left, percentOf, toneOf, whyOf } from "./phases";
 
-export const page = 25; // jobs
+const page = 10; // jobs
 
-export const nameOf = (j: Job) => j.name || j.id;
+const nameOf = (j: Job) => j.name || j.id;
 
 export function Jobs({ open, now }: { open: string; now: number }) {
   const [before, turn] = useState<string[]>([]);
@@ -79,7 +79,7 @@ function Row({ job, open, now }: { job: Job; open: boolean; now: number }) {
         <span>{left(job, now)}</span>
         <span class="faint">{clock(job.submitted, now)}</span>
       </div>
-      <Phases counts={job.tasks} count={job.count} />
+      {job.phase === "done" ? null : <Phases counts={job.tasks} count={job.count} />}
       {why ? <p class="why">{why}</p> : null}
       {guest ? null : <Orders job={job} />}
     </li>

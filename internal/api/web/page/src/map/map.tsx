@@ -58,7 +58,7 @@ export function Map({ table }: { table: OfferTable }) {
       <svg
         viewBox={`${-edge} ${-edge} ${2 * edge} ${2 * edge}`}
         role="application"
-        tabIndex={0}
+        tabindex={0}
         onKeyDown={press}
         aria-label={`Map of the answers: ${plural(sites.length, "offer", "offers")}, ${plural(refused.length, "refusal", "refusals")}. Arrow keys go from site to site.`}
         aria-describedby="under"

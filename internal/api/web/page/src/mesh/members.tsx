@@ -35,7 +35,7 @@ function Row({ member, now }: { member: Member; now: number }) {
   return (
     <li>
       <strong>{name}</strong>
-      {member.note ? `: ${member.note}` : ""}{" "}
+      {member.note ? `: ${member.note}` : ""}
       {member.since ? `, since ${clock(member.since, now)}` : ""}
       <div>
         <code class="id">{member.site}</code>

@@ -39,7 +39,8 @@ func findBrowser(t *testing.T) string {
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(findBrowser(t)), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.ExecPath(findBrowser(t)), chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(ctx)
@@ -79,7 +80,7 @@ func (p *tab) check(ok bool, format string, args ...any) {
 	}
 }
 
-// look is how a tab is made.
+// look says how large a tab is, and in which colours.
 type look struct {
 	width  int64
 	dark   bool
@@ -97,7 +98,8 @@ func newTab(t *testing.T, browser context.Context, tally *tally, url string, l l
 		scheme = "dark"
 	}
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		{Name: "prefers-color-scheme", Value: scheme},
+		{Name: "prefers-reduced-motion", Value: "reduce"},
 	}}
 	// The first order in a tab's context makes the tab, which lives as long as that context.
 	err := errors.Join(
@@ -123,7 +125,8 @@ func (p *tab) hear(event any) {
 	case *runtime.EventExceptionThrown:
 		p.errors = append(p.errors, fmt.Sprintf("%+v", e.ExceptionDetails.Exception))
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+		switch e.Type {
+		case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning:
 			p.errors = append(p.errors, fmt.Sprintf("console: %+v", e.Args[0]))
 		}
 	case *log.EventEntryAdded:
@@ -189,10 +192,17 @@ func quoted(text string) string {
 	return string(out)
 }
 
+// buttons are the labels of all buttons.
+func (p *tab) buttons() []string {
+	p.t.Helper()
+	return ask[[]string](p,
+		`[...document.querySelectorAll("button")].map(b => b.innerText.trim())`)
+}
+
 // collect notes which buttons there are.
 func (p *tab) collect() {
 	p.t.Helper()
-	for _, label := range ask[[]string](p, `[...document.querySelectorAll("button")].map(b => b.innerText.trim())`) {
+	for _, label := range p.buttons() {
 		p.tally.seen[label] = true
 	}
 }
@@ -247,7 +257,7 @@ func (p *tab) accessible(where string) {
 		return
 	}
 	ask[bool](p, string(program)+";true")
-	found := ask[[]string](p, `axe.run(document).then(r => r.violations.map(v =>
-		v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.target + " " + n.failureSummary).join("; ")))`)
+	found := ask[[]string](p, `axe.run(document).then(r => r.violations.map(v => v.id +
+		": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.target + " " + n.failureSummary).join("; ")))`)
 	p.check(len(found) == 0, "%s: axe-core finds:\n%s", where, strings.Join(found, "\n"))
 }

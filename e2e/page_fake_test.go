@@ -74,7 +74,7 @@ func (f *fakeAgent) session(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		var request struct{ Code string }
 		if json.NewDecoder(r.Body).Decode(&request) != nil || request.Code != fakeCode {
-			problem(w, http.StatusUnauthorized, "the link has been used", "run siteagent open again")
+			problem(w, http.StatusUnauthorized, "the link has been used", "run siteagent open")
 			return
 		}
 		http.SetCookie(w, f.cookie("yes"))
@@ -133,7 +133,8 @@ func (f *fakeAgent) get(w http.ResponseWriter, r *http.Request) {
 	case path == "/status":
 		writeJSON(w, f.facts.status)
 	case path == "/jobs":
-		writeJSON(w, f.facts.page(r.URL.Query().Get("prefix"), r.URL.Query().Get("before"), query("limit")))
+		q := r.URL.Query()
+		writeJSON(w, f.facts.page(q.Get("prefix"), q.Get("before"), query("limit")))
 	case strings.HasSuffix(path, "/tasks"):
 		writeJSON(w, f.facts.tasks(query("from"), query("limit")))
 	case strings.HasSuffix(path, "/offers"):
@@ -141,7 +142,8 @@ func (f *fakeAgent) get(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/logs"):
 		_, _ = io.WriteString(w, "printed to "+r.URL.Query().Get("stream")+"\n")
 	case strings.HasPrefix(path, "/jobs/"):
-		writeJSON(w, view.JobDetail{Spec: view.JobSpec{Kind: "wasm", Count: 1}, Status: f.facts.jobs[0]})
+		spec := view.JobSpec{Kind: "wasm", Count: 1}
+		writeJSON(w, view.JobDetail{Spec: spec, Status: f.facts.jobs[0]})
 	case path == "/sites":
 		writeJSON(w, f.facts.sites)
 	case path == "/neighbours":
@@ -223,7 +225,7 @@ func (f *fakeAgent) configure(w http.ResponseWriter, r *http.Request) {
 	for name, value := range change.Settings {
 		if name == "owner.hours" && value == "never" {
 			problem(w, http.StatusUnprocessableEntity,
-				`owner.hours: hours "never": want days and times such as mon-fri 18:00-08:00`, "correct it")
+				`hours "never": want days and times such as mon-fri 18:00-08:00`, "correct it")
 			return
 		}
 		f.facts.set(name, value)

@@ -99,13 +99,14 @@ func pageButtons(t *testing.T, browser context.Context, counted *tally) {
 	p.accessible("light")
 	p.shoot("light")
 	const first, second = "/api/v1/jobs/job0000000000000", "/api/v1/jobs/job0000000000001"
+	const member = "/api/v1/members/12D3KooWGuest"
 	for _, step := range []struct{ label, method, path, body string }{
 		{"Pause", "POST", "/api/v1/pause", "{}"},
 		{"Resume", "POST", "/api/v1/resume", ""},
 		{"Pause for 1 h", "POST", "/api/v1/pause", `{"for_seconds":3600}`},
 		{"Hold", "POST", second + "/hold", ""},
 		{"Release", "POST", second + "/release", ""},
-		{"Accept", "POST", "/api/v1/members/12D3KooWGuest" + strings.Repeat("0", 39) + "/admit", "{}"},
+		{"Accept", "POST", member + strings.Repeat("0", 39) + "/admit", "{}"},
 		{"Older", "GET", "/api/v1/jobs?limit=10&before=job0000000000009", ""},
 		{"Newer", "GET", "/api/v1/jobs?limit=10", ""},
 	} {
@@ -119,7 +120,7 @@ func pageButtons(t *testing.T, browser context.Context, counted *tally) {
 	p.press("Keep")
 	p.press("Refuse")
 	p.press("Keep it out")
-	p.wantAsked(f, "POST", "/api/v1/members/12D3KooWGuest"+strings.Repeat("0", 38)+"1/ban", "{}")
+	p.wantAsked(f, "POST", member+strings.Repeat("0", 38)+"1/ban", "{}")
 	pageJob(p, f, first)
 	p.press("Cancel")
 	p.press("Cancel it")
@@ -151,13 +152,14 @@ func pageJob(p *tab, f *fakeAgent, job string) {
 	p.press("Close log")
 	p.press("Ask the sites now")
 	p.wantAsked(f, "POST", "/api/v1/plan",
-		`{"kind":"wasm","need":{"milli_cpus":0,"memory_bytes":0,"disk_bytes":0},"runtime_seconds":0,`+
-			`"count":1,"ttl_seconds":0}`)
+		`{"kind":"wasm","need":{"milli_cpus":0,"memory_bytes":0,"disk_bytes":0},`+
+			`"runtime_seconds":0,"count":1,"ttl_seconds":0}`)
 	p.awaitText("as the sites would answer now")
 	p.press("Show the last answers")
 	p.awaitText("distance")
 	p.do(chromedp.Focus(chromedp.CSS(".map svg[role]")), chromedp.KeyEvent(kb.End))
-	p.await("the keys reach the last refusal", `/refuses: .*memory wanted/.test(document.querySelector("#under").innerText)`)
+	p.await("the keys reach the last refusal",
+		`/refuses: .*memory wanted/.test(document.querySelector("#under").innerText)`)
 	p.accessible("job")
 	p.shoot("job")
 }
@@ -176,11 +178,12 @@ func pageLimits(t *testing.T, browser context.Context, counted *tally) {
 		{"rates.up", kb.ArrowLeft, "10Mbit/s"},
 	} {
 		f.take()
-		p.do(chromedp.Focus(chromedp.CSS(`input[name="`+step.setting+`"]`)), chromedp.KeyEvent(step.key))
+		slider := `input[name="` + step.setting + `"]`
+		p.do(chromedp.Focus(chromedp.CSS(slider)), chromedp.KeyEvent(step.key))
 		p.wantAsked(f, "PATCH", "/api/v1/configuration",
 			fmt.Sprintf(`{"settings":{%q:%q}}`, step.setting, step.value))
 		p.awaitText(step.setting + ": " + step.value + ", in force now")
-		p.await("the slider is free again", `!document.querySelector('input[name="`+step.setting+`"]').disabled`)
+		p.await("the slider is free again", `!document.querySelector('`+slider+`').disabled`)
 	}
 	p.do(chromedp.Click(`//label[contains(., "battery")]`))
 	p.wantAsked(f, "PATCH", "/api/v1/configuration", `{"settings":{"owner.battery":"true"}}`)
@@ -261,8 +264,7 @@ func pageGuest(t *testing.T, browser context.Context, counted *tally) {
 	p.open()
 	p.awaitText("Sites: 5")
 	p.awaitText("guest: you can look, and change nothing")
-	buttons := ask[[]string](p, `[...document.querySelectorAll("button")].map(b => b.innerText.trim())`)
-	buttons = slices.DeleteFunc(buttons, func(label string) bool {
+	buttons := slices.DeleteFunc(p.buttons(), func(label string) bool {
 		return label == "Sign out" || label == "Older" || label == "Newer"
 	})
 	p.check(len(buttons) == 0, "a guest sees the buttons %q", buttons)
@@ -292,5 +294,6 @@ func pageAway(t *testing.T, browser context.Context, counted *tally) {
 	f.facts.mu.Unlock()
 	f.setAway(false)
 	p.awaitText("Sharing: no: paused")
-	p.await("it is said that the agent is back", `!document.body.innerText.includes("not connected")`)
+	p.await("it is said that the agent is back",
+		`!document.body.innerText.includes("not connected")`)
 }

@@ -222,8 +222,9 @@ func confinements() []confinement {
 // run.
 func testLibraries() []string {
 	return []string{
-		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/chromedp", "github.com/rogpeppe/go-internal",
+		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
+		"github.com/chromedp",
 	}
 }
 

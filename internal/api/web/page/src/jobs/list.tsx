@@ -76,7 +76,7 @@ function Row({ job, open, now }: { job: Job; open: boolean; now: number }) {
         <span>
           {percentOf(job)} %, {number(doneOf(job))} of {number(job.count)} done
         </span>
-        <span>{left(job, now)}</span>
+        {left(job, now) ? <span>{left(job, now)}</span> : null}
         <span class="faint">{clock(job.submitted, now)}</span>
       </div>
       {job.phase === "done" ? null : <Phases counts={job.tasks} count={job.count} />}

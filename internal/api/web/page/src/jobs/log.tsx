@@ -4,6 +4,7 @@ import { ask } from "../net/http";
 import { Wrong } from "../ui/notes";
 
 const kept = 1 << 18; // characters
+const colours = /\u001b\[[0-9;]*[A-Za-z]/g; // and other orders to a terminal
 const pause = 250; // ms between two drawings
 
 export function Log({ task, onClose }: { task: string; onClose: () => void }) {
@@ -31,7 +32,7 @@ export function Log({ task, onClose }: { task: string; onClose: () => void }) {
       </p>
       <Wrong text={wrong} />
       <pre ref={shown} tabIndex={0}>
-        {text || (ended ? "(nothing was printed)" : "")}
+        {text.replace(colours, "") || (ended ? "(nothing was printed)" : "")}
       </pre>
     </div>
   );

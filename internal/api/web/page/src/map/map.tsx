@@ -77,7 +77,7 @@ export function Map({ table }: { table: OfferTable }) {
             <text
               key={c}
               class={`sector ${c}`}
-              x={(rim - 20) * Math.cos(a)}
+              x={(rim - 45) * Math.cos(a)}
               y={(rim - 20) * Math.sin(a)}
             >
               {words[c]}

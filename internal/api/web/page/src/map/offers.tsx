@@ -1,7 +1,7 @@
 // How the sites answered: the map, the same as a table, and the question asked again.
 import { useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
-import { get, send } from "../net/http";
+import { ask, send } from "../net/http";
 import type { Offer, OfferTable } from "../net/types";
 import { useAction, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
@@ -14,7 +14,7 @@ export function Offers({ id, now }: { id: string; now: number }) {
   const table = plan ?? last;
   const again = () =>
     act(async () => {
-      const { spec } = await get<{ spec: unknown }>(`/jobs/${id}`);
+      const { spec } = (await (await ask("GET", `/jobs/${id}`)).json()) as { spec: unknown };
       show(await send<OfferTable>("POST", "/plan", spec));
       return "The sites were asked; nothing was handed out.";
     });

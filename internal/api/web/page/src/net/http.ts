@@ -70,8 +70,15 @@ export async function ask(
   throw wrong;
 }
 
+/** What a stranger wrote steers nothing: no control character, and none that turns a line round. */
+function plain(_: string, value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  return value.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ");
+}
+
+/** What the agent knows, to be shown. */
 export async function get<T>(path: string): Promise<T> {
-  return (await (await ask("GET", path)).json()) as T;
+  return JSON.parse(await (await ask("GET", path)).text(), plain) as T;
 }
 
 /** Changes something; the answer is undefined where there is none. */
@@ -82,7 +89,7 @@ export async function send<T = undefined>(
 ): Promise<T> {
   const answer = await ask(method, path, body);
   const text = await answer.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return (text ? JSON.parse(text, plain) : undefined) as T;
 }
 
 function remember(session: Session): Session {

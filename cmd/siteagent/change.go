@@ -53,8 +53,11 @@ func (s *settings) set(ctx context.Context, values map[string]string) (view.Conf
 	} else {
 		err = config.WriteFile(s.src.File, before)
 	}
+	if err != nil {
+		return view.Configuration{}, err
+	}
 	s.readAgain(ctx)
-	return view.Configuration{}, errors.Join(unfit("settings", answer.Problem, asItWas), err)
+	return view.Configuration{}, unfit("settings", answer.Problem, asItWas)
 }
 
 // asItWas says what to do about a value with a mistake.
@@ -123,13 +126,12 @@ func (s *settings) edited(before []byte, values map[string]string) ([]byte, erro
 	src.Text = after
 	c, _, err := config.Explain(src)
 	if err != nil {
-		name := names[0]
-		for _, n := range names {
-			if strings.Contains(err.Error(), n+":") {
-				name = n
+		for _, name := range names {
+			if _, wrong, found := strings.Cut(err.Error(), name+": "); found {
+				return nil, unfit(name, wrong, asItWas)
 			}
 		}
-		return nil, unfit(name, err.Error(), asItWas)
+		return nil, unfit(names[0], err.Error(), asItWas)
 	}
 	return after, fitting(c, names, s.machine)
 }

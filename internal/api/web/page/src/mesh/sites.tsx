@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import type { Neighbour, Site } from "../net/types";
-import { Section, Wrong } from "../ui/notes";
+import { Section, useGuest, Wrong } from "../ui/notes";
 import { bytes, cores, nameOr, percent, since } from "../words/format";
 
 const page = 25;
 
 export function Sites({ now }: { now: number }) {
   const { value, error } = useLoaded<Site[]>("sites", "/sites");
-  const { value: neighbours } = useLoaded<Neighbour[]>("sites", "/neighbours");
+  const { value: neighbours } = useLoaded<Neighbour[]>("sites", useGuest() ? "" : "/neighbours");
   const [most, show] = useState(page);
   const sites = value ?? [];
   return (

@@ -17,7 +17,7 @@ import (
 )
 
 // TestPage opens the agent's page in a real browser, presses each button, and looks whether the
-// right request comes from it. The answers are made; the files are those of the agent.
+// right request comes from it. The answers are made, but for the last part, which has real agents.
 func TestPage(t *testing.T) {
 	browser := newBrowser(t)
 	counted := &tally{pressed: map[string]bool{}, seen: map[string]bool{}}
@@ -32,6 +32,7 @@ func TestPage(t *testing.T) {
 		{"dark", pageDark},
 		{"guest", pageGuest},
 		{"away", pageAway},
+		{"agent", pageOfAgent},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, browser, counted) })
 	}

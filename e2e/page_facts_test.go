@@ -173,7 +173,7 @@ func madeOffers(sites int) view.OfferTable {
 			Site: grid.SiteID(fmt.Sprintf("12D3KooWSite%040d", i)), Name: fmt.Sprintf("site-%d", i),
 		}
 		if i%3 == 2 {
-			row.Never, row.Refusal = i%2 == 0, "8.0 GiB of memory wanted, 2.0 GiB there"
+			row.Never, row.Refusal = i%2 == 0, "not now: too little memory (wants 8.0 GiB)"
 			refusals = append(refusals, row)
 			continue
 		}

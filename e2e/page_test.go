@@ -160,7 +160,7 @@ func pageJob(p *tab, f *fakeAgent, job string) {
 	p.awaitText("distance")
 	p.do(chromedp.Focus(chromedp.CSS(".map svg[role]")), chromedp.KeyEvent(kb.End))
 	p.await("the keys reach the last refusal",
-		`/refuses: .*memory wanted/.test(document.querySelector("#under").innerText)`)
+		`/refuses: .*too little memory/.test(document.querySelector("#under").innerText)`)
 	p.accessible("job")
 	p.shoot("job")
 }

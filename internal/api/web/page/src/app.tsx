@@ -15,11 +15,12 @@ import { Notices } from "./site/notices";
 import { State } from "./site/state";
 import { Guest, Say, useAction, Wrong } from "./ui/notes";
 
+const saidFor = 8000; // ms
 const tick = 5000; // ms between two looks at the clock
 
 export function App({ session }: { session: Session }) {
   const [connected, connect] = useState(true);
-  const [said, say] = useState("");
+  const [said, say] = useSaid();
   const now = useNow();
   const open = useOpenJob();
   const { value: status, error } = useLoaded<Status>("status", "/status");
@@ -85,6 +86,16 @@ function Head({ status, guest }: { status: Status | undefined; guest: boolean })
       <Wrong text={wrong} />
     </header>
   );
+}
+
+/** What was said last, for some seconds. */
+function useSaid(): [string, (text: string) => void] {
+  const [said, say] = useState("");
+  useEffect(() => {
+    const timer = window.setTimeout(() => say(""), saidFor);
+    return () => window.clearTimeout(timer);
+  }, [said]);
+  return [said, say];
 }
 
 function useNow(): number {

@@ -78,7 +78,7 @@ export function Tasks({ job, now }: { job: Job; now: number }) {
                 </td>
                 <td>{siteOf(t)}</td>
                 <td class="right">{took(t, now)}</td>
-                <td class="right">{t.attempts?.length ?? 0}</td>
+                <td class="right">{Math.max(t.attempts?.length ?? 0, t.token ?? 0)}</td>
                 <td class="right">{t.code ?? ""}</td>
                 <td>
                   {more(t)}

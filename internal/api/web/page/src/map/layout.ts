@@ -97,7 +97,7 @@ export function layout(table: OfferTable): Layout {
       chosen: anyAwarded ? (offer.awarded ?? 0) > 0 : offer.rank === 1,
     };
   });
-  const rings = Array.from({ length: count }, (_, i) => ({
+  const rings = Array.from({ length: offers.length > 0 ? count : 0 }, (_, i) => ({
     value: (i + 1) * step,
     r: radius((i + 1) * step),
   }));

@@ -21,7 +21,7 @@ export const words: Record<Cause, string> = {
 /** A site's answer in a sentence. */
 export function sentence(o: Offer, map: string | undefined): string {
   const name = nameOr(o.name, o.site);
-  if (!o.rank) return `${name} refuses: ${o.never ? "never fits" : "not now"}: ${o.refusal ?? ""}`;
+  if (!o.rank) return `${name} refuses: ${o.refusal ?? ""}`;
   const [x, y] = shares(o, map);
   const parts =
     map === "seconds"
@@ -42,17 +42,22 @@ const keys: Record<string, number> = {
 
 export function Map({ table }: { table: OfferTable }) {
   const { sites, refused, rings, even } = useMemo(() => layout(table), [table]);
-  const [at, look] = useState(0);
+  const [site, look] = useState<string>();
   const all = [...sites, ...refused];
-  const under = all[Math.min(at, all.length - 1)];
+  const at = Math.max(
+    all.findIndex((p) => p.offer.site === site),
+    0,
+  );
+  const under = all[at];
+  const go = (i: number) => look(all[Math.min(Math.max(i, 0), all.length - 1)]?.offer.site);
   const edge = rim + 24 + 12 * Math.ceil(refused.length / 110);
   const press = (e: KeyboardEvent) => {
     const by = keys[e.key] ?? (e.key === "Home" ? -all.length : e.key === "End" ? all.length : 0);
     if (by === 0) return;
     e.preventDefault();
-    look(Math.min(Math.max(at + by, 0), all.length - 1));
+    go(at + by);
   };
-  const over = (i: number) => ({ onPointerEnter: () => look(i), onClick: () => look(i) });
+  const over = (i: number) => ({ onPointerEnter: () => go(i), onClick: () => go(i) });
   return (
     <figure class="map">
       <svg
@@ -63,6 +68,7 @@ export function Map({ table }: { table: OfferTable }) {
         aria-label={`Map of the answers: ${plural(sites.length, "offer", "offers")}, ${plural(refused.length, "refusal", "refusals")}. Arrow keys go from site to site.`}
         aria-describedby="under"
       >
+        <circle r={rim} class="ring" />
         {rings.map((r) => (
           <g key={r.value} class="ring">
             <circle r={r.r} />

@@ -131,7 +131,7 @@ function Rows({ rows }: { rows: Offer[] }) {
                     ? o.awarded
                       ? `has ${o.awarded} of the tasks`
                       : (o.behind ?? "")
-                    : `${o.never ? "never fits" : "not now"}: ${o.refusal ?? ""}`}
+                    : (o.refusal ?? "")}
                 </td>
               </tr>
             ))}

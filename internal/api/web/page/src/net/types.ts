@@ -171,6 +171,7 @@ export interface Task {
   started?: string;
   ended?: string;
   planned_start?: string;
+  token?: number;
   code?: number;
   cause?: string;
   text?: string;

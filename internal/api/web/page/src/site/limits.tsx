@@ -39,7 +39,7 @@ function limitsOf(s: Status, value: (name: string) => string | undefined): Limit
       at: Math.round(now / gib / step) * step,
       min: step,
       step,
-      max: Math.max(step, Math.floor(most / gib / step) * step),
+      max: Math.max(step, Math.floor(Math.max(most, now) / gib / step) * step),
       text: (v) => (Number.isInteger(v) ? `${v}GiB` : `${Math.round(v * 1024)}MiB`),
       show: (v) => bytes(v * gib),
     };
@@ -102,6 +102,7 @@ export function Limits({ status }: { status: Status }) {
       });
       reload("configuration");
       reload("status");
+      reload("sites");
       if (answer.problem) throw new Error(answer.problem);
       return `${name}: ${text}, in force now`;
     });

@@ -2,7 +2,7 @@
 import type { Standing, Status } from "../net/types";
 import { Used } from "../ui/bars";
 import { Section } from "../ui/notes";
-import { bytes, cores, percent, rate, short } from "../words/format";
+import { bytes, cores, percent, plural, rate, short } from "../words/format";
 import { Week } from "./week";
 
 export function Machine({ status, now }: { status: Status; now: number }) {
@@ -39,8 +39,8 @@ export function Machine({ status, now }: { status: Status; now: number }) {
         <Likely status={status} />
         <dt>Reached</dt>
         <dd>
-          {status.reach.reachability || "unknown"}: {status.reach.direct} sites directly,{" "}
-          {status.reach.relayed} by a relay
+          {status.reach.reachability || "unknown"}:{plural(status.reach.direct, "site", "sites")}{" "}
+          directly, {status.reach.relayed} by a relay
         </dd>
         {status.machine?.pending ? (
           <>

@@ -17,8 +17,7 @@ export function State({ status, now }: { status: Status; now: number }) {
           <span aria-hidden="true">{signs[tone]} </span>Sharing: {text}
         </h2>
         <p>
-          {plural(status.running?.length ?? 0, "job", "jobs")} here for {users(status)}; in domain{" "}
-          {status.domain} with{" "}
+          {users(status)}; in domain {status.domain} with{" "}
           {plural(Math.max(status.members - 1, 0), "other site", "other sites")}, {status.peers}{" "}
           connected
         </p>
@@ -28,11 +27,13 @@ export function State({ status, now }: { status: Status; now: number }) {
   );
 }
 
+/** Whose jobs are here. */
 function users(s: Status): string {
   const names = new Set((s.running ?? []).map((r) => r.submitter_name || r.submitter.slice(-8)));
   const some = [...names].sort().slice(0, 3).join(", ");
-  if (names.size === 0) return "nobody at the moment";
-  return names.size > 3 ? `${some} and ${names.size - 3} more` : some;
+  if (names.size === 0) return "No job is here at the moment";
+  const more = names.size > 3 ? ` and ${names.size - 3} more` : "";
+  return `${plural(s.running?.length ?? 0, "job is here", "jobs are here")} for ${some}${more}`;
 }
 
 function Orders({ status }: { status: Status }) {

@@ -70,6 +70,18 @@ type tally struct {
 	seen      map[string]bool // labels of buttons
 }
 
+// wantAllPressed counts that no button was seen that nobody has pressed.
+func (c *tally) wantAllPressed(t *testing.T) {
+	t.Helper()
+	for label := range c.seen {
+		c.n++
+		if !c.pressed[label] {
+			c.failed++
+			t.Errorf("the button %q was never pressed", label)
+		}
+	}
+}
+
 // check counts one; it fails the test and goes on.
 func (p *tab) check(ok bool, format string, args ...any) {
 	p.t.Helper()
@@ -258,6 +270,7 @@ func (p *tab) accessible(where string) {
 	}
 	ask[bool](p, string(program)+";true")
 	found := ask[[]string](p, `axe.run(document).then(r => r.violations.map(v => v.id +
-		": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.target + " " + n.failureSummary).join("; ")))`)
+		": " + v.help + ": " + v.nodes.slice(0, 3).map(n =>
+			n.target + " " + n.failureSummary).join("; ")))`)
 	p.check(len(found) == 0, "%s: axe-core finds:\n%s", where, strings.Join(found, "\n"))
 }

@@ -40,7 +40,8 @@ func pageOfAgent(t *testing.T, browser context.Context, counted *tally) {
 	}, "put=/out/y:result", "ticks=100")
 	p.awaitText("ticking")
 	m.awaitPhase(t, id, view.PhaseRunning)
-	p.await("the job is seen to run", `document.querySelector("#jobs .phase").innerText == "running"`)
+	p.await("the job is seen to run",
+		`document.querySelector("#jobs .phase").innerText == "running"`)
 	p.do(chromedp.Click(`//a[normalize-space()="ticking"]`))
 	p.press("Log")
 	p.awaitText("tick 3")
@@ -66,7 +67,8 @@ func pageSteersAgent(p *tab, m *mesh) {
 		}
 		return s
 	}
-	p.do(chromedp.Focus(chromedp.CSS(`input[name="ceilings.cpus"]`)), chromedp.KeyEvent(kb.ArrowLeft))
+	slider := chromedp.CSS(`input[name="ceilings.cpus"]`)
+	p.do(chromedp.Focus(slider), chromedp.KeyEvent(kb.ArrowLeft))
 	p.awaitText("ceilings.cpus: 0.5, in force now")
 	p.check(status().Ceilings.MilliCPUs == 500, "the agent gives %d thousandths of a core",
 		status().Ceilings.MilliCPUs)

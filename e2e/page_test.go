@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 func TestPage(t *testing.T) {
 	browser := newBrowser(t)
 	counted := &tally{pressed: map[string]bool{}, seen: map[string]bool{}}
-	for _, part := range []struct {
+	parts := []struct {
 		name string
 		test func(*testing.T, context.Context, *tally)
 	}{
@@ -33,15 +34,13 @@ func TestPage(t *testing.T) {
 		{"guest", pageGuest},
 		{"away", pageAway},
 		{"agent", pageOfAgent},
-	} {
-		t.Run(part.name, func(t *testing.T) { part.test(t, browser, counted) })
 	}
-	for label := range counted.seen {
-		counted.n++
-		if !counted.pressed[label] {
-			counted.failed++
-			t.Errorf("the button %q was never pressed", label)
-		}
+	done := 0
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) { part.test(t, browser, counted); done++ })
+	}
+	if done == len(parts) { // and no part was left out
+		counted.wantAllPressed(t)
 	}
 	t.Logf("page: %d checks in a real browser, %d failed", counted.n, counted.failed)
 }
@@ -210,6 +209,7 @@ func pageLargeAndNarrow(t *testing.T, browser context.Context, counted *tally) {
 	p.await("the map has 200 sites and 100 refusals",
 		`document.querySelectorAll(".map path.site:not(.legend *)").length == 200 &&
 		document.querySelectorAll(".map path.refused:not(.legend *)").length == 100`)
+	pageMap(p)
 	p.do(chromedp.Click(chromedp.CSS("details summary")))
 	p.press("Farther sites")
 	p.press("Nearer sites")
@@ -224,6 +224,30 @@ func pageLargeAndNarrow(t *testing.T, browser context.Context, counted *tally) {
 			"a long list is asked for: %s", a.path)
 	}
 	pageLatency(p, f)
+}
+
+// mapPlaces are the places of the sites on the map.
+const mapPlaces = `[...document.querySelectorAll(".map path.site:not(.legend *)")].map(
+	s => s.getAttribute("transform").match(/[-.0-9]+/g).map(Number))`
+
+// pageMap counts that no site on the map hides another one, that each is nearer to the job than
+// the rim, and that the farther ones by their distance are farther on the map.
+func pageMap(p *tab) {
+	p.t.Helper()
+	const radius = 200 // of the rim, in the drawing's units
+	before, hidden := 0., 0
+	places := ask[[][2]float64](p, mapPlaces)
+	for i, at := range places {
+		r := math.Hypot(at[0], at[1])
+		p.check(r <= radius && r > before-1, "rank %d is at %.1f, after %.1f", i+1, r, before)
+		before = r
+		for _, other := range places[:i] {
+			if math.Hypot(at[0]-other[0], at[1]-other[1]) < 4 { // half of a mark
+				hidden++
+			}
+		}
+	}
+	p.check(hidden == 0, "%d of %d sites hide another one", hidden, len(places))
 }
 
 // pageLatency measures from an event to its job's new state on the page, and counts that many

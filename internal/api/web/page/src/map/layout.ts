@@ -8,7 +8,9 @@ export const causes: Cause[] = ["computation", "data", "availability"];
 /** Radius of the farthest arc, and of a site's mark, in the drawing's units. */
 export const rim = 200;
 export const mark = 6;
-const inner = 16; // no site stands on the job itself
+const small = 4; // of a mark among many
+const many = 60;
+const inner = 30; // no site stands on the job itself, and there is space around it
 const third = (2 * Math.PI) / 3;
 const up = -Math.PI / 2;
 
@@ -28,6 +30,7 @@ export interface Layout {
   sites: Placed[];
   refused: Refused[];
   rings: { value: number; r: number }[];
+  size: number; // of the sites' marks
   even: boolean;
 }
 
@@ -55,22 +58,25 @@ function niceStep(v: number): number {
   return [1, 2, 5].map((m) => m * power).find((m) => m >= v) ?? 10 * power;
 }
 
-/** A place near a direction that is free, on the same arc. */
+/** A place near a direction that is free, on the same arc; or the one with most space. */
 function freePlace(
   taken: { x: number; y: number }[],
+  size: number,
   r: number,
   angle: number,
 ): { x: number; y: number } {
-  const step = (2 * mark + 2) / Math.max(r, 2 * mark);
+  const step = (size + 1) / Math.max(r, 2 * size);
   const at = (i: number) => {
     const a = angle + (i % 2 ? 1 : -1) * Math.ceil(i / 2) * step;
     return { x: r * Math.cos(a), y: r * Math.sin(a) };
   };
-  for (let i = 0; i * step < third * 0.9; i++) {
-    const p = at(i);
-    if (!taken.some((t) => Math.hypot(t.x - p.x, t.y - p.y) < 2 * mark)) return p;
+  let best = { place: at(0), space: -1 };
+  for (let i = 0; i * step < third * 0.9 && best.space < 2 * size; i++) {
+    const place = at(i);
+    const space = Math.min(...taken.map((t) => Math.hypot(t.x - place.x, t.y - place.y)), 1000);
+    if (space > best.space) best = { place, space };
   }
-  return at(0);
+  return best.place;
 }
 
 export function layout(table: OfferTable): Layout {
@@ -85,10 +91,11 @@ export function layout(table: OfferTable): Layout {
   const even = far <= 8 * (distances[Math.floor(distances.length / 2)] ?? 0) || far === 0;
   const radius = (v: number) => inner + (rim - inner) * (v / reach) ** (even ? 1 : 0.5);
   const anyAwarded = offers.some((o) => (o.awarded ?? 0) > 0);
+  const size = offers.length > many ? small : mark;
   const taken: { x: number; y: number }[] = [];
   const sites = offers.map((offer) => {
     const { cause, angle } = direction(shares(offer, table.map));
-    const place = freePlace(taken, radius(offer.distance ?? 0), angle);
+    const place = freePlace(taken, size, radius(offer.distance ?? 0), angle);
     taken.push(place);
     return {
       offer,
@@ -101,7 +108,7 @@ export function layout(table: OfferTable): Layout {
     value: (i + 1) * step,
     r: radius((i + 1) * step),
   }));
-  return { sites, refused: around(rows.filter((o) => !o.rank)), rings, even };
+  return { sites, refused: around(rows.filter((o) => !o.rank)), rings, size, even };
 }
 
 /** Refusals stand outside of the rim, in as many rows as they need. */

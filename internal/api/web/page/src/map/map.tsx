@@ -41,7 +41,7 @@ const keys: Record<string, number> = {
 };
 
 export function Map({ table }: { table: OfferTable }) {
-  const { sites, refused, rings, even } = useMemo(() => layout(table), [table]);
+  const { sites, refused, rings, size, even } = useMemo(() => layout(table), [table]);
   const [site, look] = useState<string>();
   const all = [...sites, ...refused];
   const at = Math.max(
@@ -77,19 +77,6 @@ export function Map({ table }: { table: OfferTable }) {
             </text>
           </g>
         ))}
-        {causes.map((c, i) => {
-          const a = -Math.PI / 2 + (i * 2 * Math.PI) / 3;
-          return (
-            <text
-              key={c}
-              class={`sector ${c}`}
-              x={(rim - 45) * Math.cos(a)}
-              y={(rim - 20) * Math.sin(a)}
-            >
-              {words[c]}
-            </text>
-          );
-        })}
         <circle r="5" class="origin" />
         <text y="16" class="tick origin">
           job
@@ -108,10 +95,23 @@ export function Map({ table }: { table: OfferTable }) {
             key={p.offer.site}
             class={`site ${p.cause}${p.chosen ? " chosen" : ""}`}
             d={shapes[p.cause]}
-            transform={`translate(${p.x.toFixed(1)} ${p.y.toFixed(1)})`}
+            transform={`translate(${p.x.toFixed(1)} ${p.y.toFixed(1)}) scale(${(size / mark).toFixed(2)})`}
             {...over(i)}
           />
         ))}
+        {causes.map((c, i) => {
+          const a = -Math.PI / 2 + (i * 2 * Math.PI) / 3;
+          return (
+            <text
+              key={c}
+              class={`sector ${c}`}
+              x={(rim - 45) * Math.cos(a)}
+              y={(rim - 20) * Math.sin(a)}
+            >
+              {words[c]}
+            </text>
+          );
+        })}
         {sites.length <= 12
           ? sites.map((p) => (
               <text key={p.offer.site} class="name" x={p.x + 9} y={p.y - 5}>
@@ -119,7 +119,7 @@ export function Map({ table }: { table: OfferTable }) {
               </text>
             ))
           : null}
-        {under ? <circle class="under" cx={under.x} cy={under.y} r={mark + 4} /> : null}
+        {under ? <circle class="under" cx={under.x} cy={under.y} r={size + 4} /> : null}
       </svg>
       <figcaption>
         <p id="under" aria-live="polite">

@@ -80,7 +80,8 @@ func TestSettingsChangeInTheFileAndInTheAgent(t *testing.T) {
 		t.Errorf("the file (-want +got):\n%s", diff)
 	}
 	if s.now.ValueOf("owner.patience") != "5m" || s.now.ValueOf("ceilings.cpus") != "4" {
-		t.Errorf("in force: %s, %s", s.now.ValueOf("owner.patience"), s.now.ValueOf("ceilings.cpus"))
+		t.Errorf("in force: %s and %s, want 5m and 4",
+			s.now.ValueOf("owner.patience"), s.now.ValueOf("ceilings.cpus"))
 	}
 }
 
@@ -113,54 +114,68 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		field, detail, remedy string
 	}{
 		{
-			map[string]string{"owner.patiense": "5m"}, "owner.patiense",
-			"no such setting; did you mean owner.patience?", "siteagent config show --all lists them",
+			map[string]string{"owner.patiense": "5m"},
+			"owner.patiense",
+			"no such setting; did you mean owner.patience?",
+			"siteagent config show --all lists them",
 		},
 		{
-			map[string]string{"owner.patience": "5"}, "owner.patience",
+			map[string]string{"owner.patience": "5"},
+			"owner.patience",
 			`invalid: duration "5": want a number with a unit`, asItWas,
 		},
 		{
-			map[string]string{"owner.patience": "1ms"}, "owner.patience",
+			map[string]string{"owner.patience": "1ms"},
+			"owner.patience",
 			"want 1s to ", asItWas,
 		},
 		{
-			map[string]string{"owner.input": "true", "owner.patience": "1ms"}, "owner.patience",
+			map[string]string{"owner.input": "true", "owner.patience": "1ms"},
+			"owner.patience",
 			"want 1s to ", asItWas,
 		},
 		{
-			map[string]string{"name": "attic"}, "name", "it counts after a restart only",
+			map[string]string{"name": "attic"},
+			"name", "it counts after a restart only",
 			"siteagent config set writes it; then restart the agent",
 		},
 		{
-			map[string]string{"owner.input": "true", "name": "attic"}, "name",
-			"it counts after a restart only", "siteagent config set writes it; then restart the agent",
+			map[string]string{"owner.input": "true", "name": "attic"},
+			"name",
+			"it counts after a restart only",
+			"siteagent config set writes it; then restart the agent",
 		},
 		{
-			map[string]string{"owner.hook": "/bin/rm,-rf,/"}, "owner.hook",
+			map[string]string{"owner.hook": "/bin/rm,-rf,/"},
+			"owner.hook",
 			"it names a program that runs as you, outside of any sandbox",
 			"siteagent config set owner.hook on the machine itself",
 		},
 		{
-			map[string]string{"price": "1"}, "price",
+			map[string]string{"price": "1"},
+			"price",
 			"the agent was started with environment MRS_PRICE, which is stronger",
 			"start it without that",
 		},
 		{
-			map[string]string{"jobs.max-runtime": "1h"}, "jobs.max-runtime",
+			map[string]string{"jobs.max-runtime": "1h"},
+			"jobs.max-runtime",
 			"the agent was started with flag --jobs-max-runtime, which is stronger",
 			"start it without that",
 		},
 		{
-			map[string]string{"ceilings.cpus": "4.5"}, "ceilings.cpus",
+			map[string]string{"ceilings.cpus": "4.5"},
+			"ceilings.cpus",
 			"4.5 is beyond this machine, which has 4", "choose at most that",
 		},
 		{
-			map[string]string{"ceilings.memory": "9GiB"}, "ceilings.memory",
+			map[string]string{"ceilings.memory": "9GiB"},
+			"ceilings.memory",
 			"9GiB is beyond this machine, which has 8GiB", "choose at most that",
 		},
 		{
-			map[string]string{"ceilings.disk": "1TiB"}, "ceilings.disk",
+			map[string]string{"ceilings.disk": "1TiB"},
+			"ceilings.disk",
 			"1TiB is beyond this machine, which has 100GiB", "choose at most that",
 		},
 	} {
@@ -196,7 +211,7 @@ func TestAFileThatCannotBeChangedStays(t *testing.T) {
 	}
 	refuse = nil
 	const mistake = "name: [a, b\n"
-	if err := os.WriteFile(file, []byte(mistake), 0o600); err != nil {
+	if err = os.WriteFile(file, []byte(mistake), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.set(t.Context(), map[string]string{"owner.patience": "5m"})

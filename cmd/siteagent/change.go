@@ -41,7 +41,7 @@ func (s *settings) set(ctx context.Context, values map[string]string) (view.Conf
 	if err != nil {
 		return view.Configuration{}, err
 	}
-	if err := config.WriteFile(s.src.File, after); err != nil {
+	if err = config.WriteFile(s.src.File, after); err != nil {
 		return view.Configuration{}, err
 	}
 	answer := s.readAgain(ctx)

@@ -80,7 +80,8 @@ func TestSettingsChangeInTheFileAndInTheAgent(t *testing.T) {
 		t.Errorf("the file (-want +got):\n%s", diff)
 	}
 	if s.now.ValueOf("owner.patience") != "5m" || s.now.ValueOf("ceilings.cpus") != "4" {
-		t.Errorf("in force: %s, %s", s.now.ValueOf("owner.patience"), s.now.ValueOf("ceilings.cpus"))
+		t.Errorf("in force: %s and %s, want 5m and 4",
+			s.now.ValueOf("owner.patience"), s.now.ValueOf("ceilings.cpus"))
 	}
 }
 
@@ -115,7 +116,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{
 			map[string]string{"owner.patiense": "5m"},
 			"owner.patiense",
-			"no such setting; did you mean owner.patience?", "siteagent config show --all lists them",
+			"no such setting; did you mean owner.patience?",
+			"siteagent config show --all lists them",
 		},
 		{
 			map[string]string{"owner.patience": "5"},
@@ -140,7 +142,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{
 			map[string]string{"owner.input": "true", "name": "attic"},
 			"name",
-			"it counts after a restart only", "siteagent config set writes it; then restart the agent",
+			"it counts after a restart only",
+			"siteagent config set writes it; then restart the agent",
 		},
 		{
 			map[string]string{"owner.hook": "/bin/rm,-rf,/"},
@@ -208,7 +211,7 @@ func TestAFileThatCannotBeChangedStays(t *testing.T) {
 	}
 	refuse = nil
 	const mistake = "name: [a, b\n"
-	if err := os.WriteFile(file, []byte(mistake), 0o600); err != nil {
+	if err = os.WriteFile(file, []byte(mistake), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.set(t.Context(), map[string]string{"owner.patience": "5m"})

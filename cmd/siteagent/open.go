@@ -21,8 +21,8 @@ func openCommand(o *options) *cobra.Command {
 The link is good once and for a minute; the browser that opens it stays signed in for
 12 hours, as the owner. With --guest it stays for 24 hours and may only look: at the
 site, its domain and the names of jobs, not at results, output or settings. A link that
-is used twice signs out the browser that came first. A restart of the agent signs out
-all.
+another browser uses again is refused, and the first is signed out. A restart of the
+agent signs out all.
 
 The page is served on a loopback address alone: that of api.listen, or a free port that
 the agent keeps until it ends. To look from another machine, carry the port there:

@@ -24,12 +24,8 @@ const (
 	signInReads = 5 * time.Second
 )
 
-// pagePolicy lets the page load what the agent serves, and nothing else; no other page may show it.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
-	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
-	"frame-ancestors 'none'"
-
-// answerPolicy keeps what jobs wrote from being anything but data in a browser.
+// answerPolicy keeps all answers, such as what jobs wrote, from being anything but data in a
+// browser. The page's files have a policy of their own.
 const answerPolicy = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 // gate stands before each request over TCP: the page itself and the probes of health are for
@@ -51,12 +47,16 @@ func (s *Server) locked(inner http.Handler) http.Handler {
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", answerPolicy)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	path := r.URL.Path
 	switch {
 	case path == "/livez" || path == "/readyz":
 		g.inner.ServeHTTP(w, r)
 	case path == "/" || strings.HasPrefix(path, "/assets/"):
-		g.showPage(w, r)
+		g.page.ServeHTTP(w, r) // static files, which tell nothing of the agent
 	case r.Header.Get("Authorization") == "" && (path == sessionPath || hasSession(r)):
 		g.bySession(w, r)
 	case g.isToken(r.Header.Get("Authorization")):
@@ -78,30 +78,9 @@ func (g *gate) isToken(authorization string) bool {
 	return g.token != "" && subtle.ConstantTimeCompare(have[:], want[:]) == 1
 }
 
-// showPage serves static files, which tell nothing of the agent.
-func (g *gate) showPage(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeProblem(w, &view.Problem{
-			Status: http.StatusMethodNotAllowed, Detail: r.Method + " is not served here",
-		})
-		return
-	}
-	w.Header().Set("Content-Security-Policy", pagePolicy)
-	setCautions(w.Header())
-	g.page.ServeHTTP(w, r)
-}
-
-func setCautions(h http.Header) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
 // bySession lets a browser through that is signed in, or wants to be, as far as its session goes.
 func (g *gate) bySession(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Security-Policy", answerPolicy)
 	w.Header().Set("Cache-Control", "no-store")
-	setCautions(w.Header())
 	if err := checkOrigin(r); err != nil {
 		writeProblem(w, err)
 		return
@@ -109,17 +88,17 @@ func (g *gate) bySession(w http.ResponseWriter, r *http.Request) {
 	v := visit{cookie: cookieName(r)}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	leave, found := g.enter(r, &v, cancel)
+	defer leave()
 	if r.Method == http.MethodPost && r.URL.Path == sessionPath {
 		// not every writer has deadlines
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(signInReads))
 		r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
 	} else {
-		leave, found := g.enter(r, &v, cancel)
 		if !found {
 			writeProblem(w, notSignedIn())
 			return
 		}
-		defer leave()
 		if err := v.may(r); err != nil {
 			writeProblem(w, err)
 			return
@@ -141,7 +120,7 @@ func (g *gate) enter(r *http.Request, v *visit, out func()) (leave func(), found
 			return leave, true
 		}
 	}
-	return nil, false
+	return func() {}, false
 }
 
 // visit has all that is known of a browser that asks.
@@ -234,9 +213,10 @@ func notSignedIn() *view.Problem {
 	}
 }
 
-// cookie is the text of a Set-Cookie that holds a secret until a time; the zero time takes it back.
+// setCookie gives the header that keeps a secret in the browser until a time; the zero time takes
+// it back.
 func (v visit) setCookie(secret string, until time.Time) string {
-	c := http.Cookie{
+	c := http.Cookie{ //nolint:gosec // G124: without Secure, as loopback addresses have no TLS
 		Name: v.cookie, Value: secret, Path: "/", HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Expires: until,
 	}

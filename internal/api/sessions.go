@@ -46,7 +46,7 @@ func (s signing) OpenSession(
 	if v.cookie == "" {
 		return nil, notSignedIn() // by the socket or a token there is no browser
 	}
-	secret, opened, err := s.book.Open(s.now(), r.Body.Code)
+	secret, opened, err := s.book.Open(s.now(), r.Body.Code, v.secret)
 	if errors.Is(err, session.ErrUsed) {
 		s.log.WarnContext(ctx, "a link to the page was used twice; its session was ended")
 	}

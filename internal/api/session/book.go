@@ -85,8 +85,9 @@ func (b *Book) Link(now time.Time, guest bool) string {
 }
 
 // Open uses a link and returns the secret of the session that it opens. A code that comes a second
-// time is refused and ends the session, as one of the two who have it is not the owner's browser.
-func (b *Book) Open(now time.Time, code string) (string, Session, error) {
+// time is refused and ends the session, as one of the two who have it is not the owner's browser;
+// unless it comes with the secret of that session, held by the browser: then it changes nothing.
+func (b *Book) Open(now time.Time, code, held string) (string, Session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.links = slices.DeleteFunc(b.links, func(l link) bool { return over(now, l.made, remembered) })
@@ -97,6 +98,9 @@ func (b *Book) Open(now time.Time, code string) (string, Session, error) {
 	}
 	l := &b.links[at]
 	if l.session != (digest{}) {
+		if at := b.at(l.session); at >= 0 && l.session == sum(held) {
+			return held, b.sessions[at].Session, nil
+		}
 		b.drop(l.session)
 		return "", Session{}, ErrUsed
 	}
@@ -126,12 +130,7 @@ func (b *Book) Enter(now time.Time, key string, out func()) (s Session, leave fu
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clear(now)
-	want, at := sum(key), -1
-	for i, o := range b.sessions { // all of them: how long it takes tells nothing
-		if subtle.ConstantTimeCompare(o.secret[:], want[:]) == 1 {
-			at = i
-		}
-	}
+	at := b.at(sum(key))
 	if at < 0 {
 		return Session{}, nil, false
 	}
@@ -150,6 +149,18 @@ func (b *Book) End(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(sum(key))
+}
+
+// at returns the place of a secret among the sessions, or -1. It looks at all of them: how long
+// that takes tells nothing.
+func (b *Book) at(key digest) int {
+	at := -1
+	for i, o := range b.sessions {
+		if subtle.ConstantTimeCompare(o.secret[:], key[:]) == 1 {
+			at = i
+		}
+	}
+	return at
 }
 
 // find returns the place of a code among the links, or -1. It looks at all of them.
@@ -186,7 +197,7 @@ func (b *Book) clear(now time.Time) {
 
 // drop ends a session, and has its requests ended.
 func (b *Book) drop(which digest) {
-	at := slices.IndexFunc(b.sessions, func(o opened) bool { return o.secret == which })
+	at := b.at(which)
 	if at < 0 {
 		return
 	}

@@ -13,7 +13,7 @@ func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 // open uses a code that must be good.
 func open(t *testing.T, b *session.Book, now time.Time, guest bool) (string, session.Session) {
 	t.Helper()
-	key, s, err := b.Open(now, b.Link(now, guest))
+	key, s, err := b.Open(now, b.Link(now, guest), "")
 	if err != nil || key == "" || s.CSRF == "" || s.Guest != guest {
 		t.Fatalf("Open = %q, %+v, %v, want a session; guest: %v", key, s, err, guest)
 	}
@@ -34,15 +34,15 @@ func TestACodeIsGoodOnceAndForAMinute(t *testing.T) {
 	t.Parallel()
 	var b session.Book
 	code, late := b.Link(noon(), false), b.Link(noon(), false)
-	key, _, err := b.Open(noon().Add(session.LinkLasts), code)
+	key, _, err := b.Open(noon().Add(session.LinkLasts), code, "")
 	if err != nil {
 		t.Fatalf("Open at the last moment: %v", err)
 	}
 	after := noon().Add(session.LinkLasts + 1)
-	if _, _, err := b.Open(after, late); !errors.Is(err, session.ErrOver) {
+	if _, _, err := b.Open(after, late, ""); !errors.Is(err, session.ErrOver) {
 		t.Errorf("Open after it: %v, want %v", err, session.ErrOver)
 	}
-	if _, _, err := b.Open(noon().Add(time.Hour), late); !errors.Is(err, session.ErrUnknown) {
+	if _, _, err := b.Open(noon().Add(time.Hour), late, ""); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("Open long after it: %v, want %v", err, session.ErrUnknown)
 	}
 	if !isIn(&b, noon().Add(time.Hour), key) {
@@ -56,7 +56,7 @@ func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 	var b session.Book
 	other, _ := open(t, &b, noon(), false)
 	code := b.Link(noon(), false)
-	key, _, err := b.Open(noon(), code)
+	key, _, err := b.Open(noon(), code, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 		t.Fatal("a new session is not found")
 	}
 	for range 2 {
-		if _, _, err := b.Open(noon(), code); !errors.Is(err, session.ErrUsed) {
+		if _, _, err := b.Open(noon(), code, ""); !errors.Is(err, session.ErrUsed) {
 			t.Errorf("Open again: %v, want %v", err, session.ErrUsed)
 		}
 	}
@@ -77,6 +77,28 @@ func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 	}
 	if !isIn(&b, noon(), other) {
 		t.Error("another session was ended with it")
+	}
+}
+
+// TestTheSameBrowserMayComeTwice opens a link that another program has opened in the same browser.
+func TestTheSameBrowserMayComeTwice(t *testing.T) {
+	t.Parallel()
+	var b session.Book
+	code := b.Link(noon(), false)
+	other, _ := open(t, &b, noon(), false)
+	key, s, err := b.Open(noon(), code, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, same, err := b.Open(noon().Add(time.Second), code, key)
+	if err != nil || again != key || same != s {
+		t.Errorf("Open again = %q, %+v, %v, want the same", again, same, err)
+	}
+	if _, _, err := b.Open(noon(), code, other); !errors.Is(err, session.ErrUsed) {
+		t.Errorf("Open with another session's secret: %v, want %v", err, session.ErrUsed)
+	}
+	if _, _, err := b.Open(noon(), code, key); !errors.Is(err, session.ErrUsed) {
+		t.Errorf("Open when the session has ended: %v, want %v", err, session.ErrUsed)
 	}
 }
 
@@ -91,15 +113,15 @@ func TestGuessesAreCounted(t *testing.T) {
 		if i >= 10 {
 			want = session.ErrGuessed
 		}
-		if _, _, err := b.Open(noon(), "guess"); !errors.Is(err, want) {
+		if _, _, err := b.Open(noon(), "guess", ""); !errors.Is(err, want) {
 			t.Errorf("guess %d: %v, want %v", i, err, want)
 		}
 	}
-	if _, _, err := b.Open(noon(), good); err != nil {
+	if _, _, err := b.Open(noon(), good, ""); err != nil {
 		t.Errorf("a good code after guesses: %v", err)
 	}
 	later := noon().Add(time.Minute + 1)
-	if _, _, err := b.Open(later, "guess"); !errors.Is(err, session.ErrUnknown) {
+	if _, _, err := b.Open(later, "guess", ""); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("a guess a minute later: %v, want %v", err, session.ErrUnknown)
 	}
 }
@@ -155,10 +177,10 @@ func TestLinksAreBounded(t *testing.T) {
 	for range 31 {
 		b.Link(noon(), false)
 	}
-	if _, _, err := b.Open(noon(), first); !errors.Is(err, session.ErrUnknown) {
+	if _, _, err := b.Open(noon(), first, ""); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("the oldest of 33 links: %v, want %v", err, session.ErrUnknown)
 	}
-	if _, _, err := b.Open(noon(), second); err != nil {
+	if _, _, err := b.Open(noon(), second, ""); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
 }

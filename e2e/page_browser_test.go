@@ -35,8 +35,17 @@ func findBrowser(t *testing.T) string {
 	return ""
 }
 
+// browser is a browser that runs, and what is counted in all of its tabs.
+type browser struct {
+	ctx     context.Context //nolint:containedctx // chromedp keeps the browser in it
+	checks  int
+	failed  int
+	pressed map[string]bool // labels of buttons
+	seen    map[string]bool // likewise
+}
+
 // newBrowser starts one; it ends with the test.
-func newBrowser(t *testing.T) context.Context {
+func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(findBrowser(t)), chromedp.NoSandbox,
@@ -48,35 +57,28 @@ func newBrowser(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start the browser: %v", err)
 	}
-	return ctx
+	return &browser{ctx: ctx, pressed: map[string]bool{}, seen: map[string]bool{}}
 }
 
 // tab is a tab of the browser that shows one agent's page.
 type tab struct {
-	t     *testing.T
-	tally *tally
-	ctx   context.Context //nolint:containedctx // of the tab: chromedp keeps the tab in it
-	url   string
+	t   *testing.T
+	in  *browser
+	ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
+	url string
 
 	mu     sync.Mutex
 	errors []string // guarded by mu: what the console said
 	abroad []string // guarded by mu: requests to other hosts
 }
 
-// tally counts checks.
-type tally struct {
-	n, failed int
-	pressed   map[string]bool
-	seen      map[string]bool // labels of buttons
-}
-
 // wantAllPressed counts that no button was seen that nobody has pressed.
-func (c *tally) wantAllPressed(t *testing.T) {
+func (b *browser) wantAllPressed(t *testing.T) {
 	t.Helper()
-	for label := range c.seen {
-		c.n++
-		if !c.pressed[label] {
-			c.failed++
+	for label := range b.seen {
+		b.checks++
+		if !b.pressed[label] {
+			b.failed++
 			t.Errorf("the button %q was never pressed", label)
 		}
 	}
@@ -85,9 +87,9 @@ func (c *tally) wantAllPressed(t *testing.T) {
 // check counts one; it fails the test and goes on.
 func (p *tab) check(ok bool, format string, args ...any) {
 	p.t.Helper()
-	p.tally.n++
+	p.in.checks++
 	if !ok {
-		p.tally.failed++
+		p.in.failed++
 		p.t.Errorf(format, args...)
 	}
 }
@@ -100,11 +102,11 @@ type look struct {
 }
 
 // newTab opens a tab that notes errors and requests.
-func newTab(t *testing.T, browser context.Context, tally *tally, url string, l look) *tab {
+func newTab(t *testing.T, in *browser, url string, l look) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	ctx, cancel := chromedp.NewContext(in.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	p := &tab{t: t, tally: tally, ctx: ctx, url: url}
+	p := &tab{t: t, in: in, ctx: ctx, url: url}
 	scheme := "light"
 	if l.dark {
 		scheme = "dark"
@@ -137,8 +139,7 @@ func (p *tab) hear(event any) {
 	case *runtime.EventExceptionThrown:
 		p.errors = append(p.errors, fmt.Sprintf("%+v", e.ExceptionDetails.Exception))
 	case *runtime.EventConsoleAPICalled:
-		switch e.Type {
-		case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning:
+		if e.Type == "error" || e.Type == "warning" {
 			p.errors = append(p.errors, fmt.Sprintf("console: %+v", e.Args[0]))
 		}
 	case *log.EventEntryAdded:
@@ -215,7 +216,7 @@ func (p *tab) buttons() []string {
 func (p *tab) collect() {
 	p.t.Helper()
 	for _, label := range p.buttons() {
-		p.tally.seen[label] = true
+		p.in.seen[label] = true
 	}
 }
 
@@ -223,7 +224,7 @@ func (p *tab) collect() {
 func (p *tab) press(label string) {
 	p.t.Helper()
 	p.collect()
-	p.tally.pressed[label] = true
+	p.in.pressed[label] = true
 	p.do(chromedp.Click(fmt.Sprintf(`//button[normalize-space()=%q and not(@disabled)]`, label)))
 	p.collect()
 }

@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"context"
 	"os/exec"
 	"strings"
 	"testing"
@@ -26,11 +25,11 @@ func (s *site) link(t *testing.T, flags ...string) string {
 }
 
 // pageOfAgent uses the page of a real agent, with a job that runs at another one.
-func pageOfAgent(t *testing.T, browser context.Context, counted *tally) {
+func pageOfAgent(t *testing.T, b *browser) {
 	m := newMesh(t, oneCore, twoCores)
 	link := m.sites[0].link(t)
 	address, _, _ := strings.Cut(link, "/#")
-	p := newTab(t, browser, counted, address, look{width: 1280})
+	p := newTab(t, b, address, look{width: 1280})
 	p.do(chromedp.Navigate(link))
 	p.awaitText("Sharing: yes")
 	p.awaitText("Sites: 2")
@@ -53,7 +52,7 @@ func pageOfAgent(t *testing.T, browser context.Context, counted *tally) {
 	p.accessible("a real agent")
 	p.shoot("agent")
 	p.clean("a real agent")
-	pageOfGuest(t, browser, counted, m)
+	pageOfGuest(t, b, m)
 }
 
 // pageSteersAgent changes a limit, pauses, and plans, and asks the agent whether it has heard.
@@ -85,11 +84,11 @@ func pageSteersAgent(p *tab, m *mesh) {
 }
 
 // pageOfGuest shows a guest no more than a guest may see.
-func pageOfGuest(t *testing.T, browser context.Context, counted *tally, m *mesh) {
+func pageOfGuest(t *testing.T, b *browser, m *mesh) {
 	t.Helper()
 	link := m.sites[0].link(t, "--guest")
 	address, _, _ := strings.Cut(link, "/#")
-	p := newTab(t, browser, counted, address, look{width: 1280})
+	p := newTab(t, b, address, look{width: 1280})
 	p.do(chromedp.Navigate(link))
 	p.awaitText("guest: you can look, and change nothing")
 	p.awaitText("ticking")

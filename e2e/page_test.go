@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -20,11 +19,10 @@ import (
 // TestPage opens the agent's page in a real browser, presses each button, and looks whether the
 // right request comes from it. The answers are made, but for the last part, which has real agents.
 func TestPage(t *testing.T) {
-	browser := newBrowser(t)
-	counted := &tally{pressed: map[string]bool{}, seen: map[string]bool{}}
+	b := newBrowser(t)
 	parts := []struct {
 		name string
-		test func(*testing.T, context.Context, *tally)
+		test func(*testing.T, *browser)
 	}{
 		{"sign in", pageSignsIn},
 		{"buttons", pageButtons},
@@ -37,12 +35,12 @@ func TestPage(t *testing.T) {
 	}
 	done := 0
 	for _, part := range parts {
-		t.Run(part.name, func(t *testing.T) { part.test(t, browser, counted); done++ })
+		t.Run(part.name, func(t *testing.T) { part.test(t, b); done++ })
 	}
 	if done == len(parts) { // and no part was left out
-		counted.wantAllPressed(t)
+		b.wantAllPressed(t)
 	}
-	t.Logf("page: %d checks in a real browser, %d failed", counted.n, counted.failed)
+	t.Logf("page: %d checks in a real browser, %d failed", b.checks, b.failed)
 }
 
 // open goes to the page by a link, as siteagent open makes one.
@@ -67,9 +65,9 @@ func (p *tab) wantAsked(f *fakeAgent, method, path, body string) {
 	p.check(false, "no request %s %s %s among %v", method, path, body, all)
 }
 
-func pageSignsIn(t *testing.T, browser context.Context, counted *tally) {
+func pageSignsIn(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(5), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 1280})
+	p := newTab(t, b, f.URL, look{width: 1280})
 	p.do(chromedp.Navigate(f.URL + "/"))
 	p.awaitText("siteagent open")
 	p.awaitText("You are not signed in.")
@@ -91,9 +89,9 @@ func pageSignsIn(t *testing.T, browser context.Context, counted *tally) {
 	p.clean("sign-in")
 }
 
-func pageButtons(t *testing.T, browser context.Context, counted *tally) {
+func pageButtons(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(5), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 1280})
+	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.awaitText("Sites: 5")
 	p.accessible("light")
@@ -165,9 +163,9 @@ func pageJob(p *tab, f *fakeAgent, job string) {
 }
 
 // pageLimits moves sliders, and sees a wrong value refused in the agent's words.
-func pageLimits(t *testing.T, browser context.Context, counted *tally) {
+func pageLimits(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(5), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 1280})
+	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.await("the settings are there", `!document.querySelector(".switch input").disabled`)
 	for _, step := range []struct{ setting, key, value string }{
@@ -195,9 +193,9 @@ func pageLimits(t *testing.T, browser context.Context, counted *tally) {
 }
 
 // pageLargeAndNarrow has 300 sites and an array of 10,000 on a telephone, and measures.
-func pageLargeAndNarrow(t *testing.T, browser context.Context, counted *tally) {
+func pageLargeAndNarrow(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(300), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 360, height: 740})
+	p := newTab(t, b, f.URL, look{width: 360, height: 740})
 	began := time.Now()
 	p.open()
 	p.awaitText("Sites: 300")
@@ -269,9 +267,9 @@ func pageLatency(p *tab, f *fakeAgent) {
 	p.check(requests < 30, "a thousand events in %s caused %d requests", took, requests)
 }
 
-func pageDark(t *testing.T, browser context.Context, counted *tally) {
+func pageDark(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(50), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 1100, dark: true})
+	p := newTab(t, b, f.URL, look{width: 1100, dark: true})
 	p.open()
 	p.awaitText("Sites: 50")
 	p.do(chromedp.Click(`//a[normalize-space()="array"]`))
@@ -283,9 +281,9 @@ func pageDark(t *testing.T, browser context.Context, counted *tally) {
 }
 
 // pageGuest sees everything but jobs' content, and can do nothing.
-func pageGuest(t *testing.T, browser context.Context, counted *tally) {
+func pageGuest(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(5), true)
-	p := newTab(t, browser, counted, f.URL, look{width: 1280})
+	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.awaitText("Sites: 5")
 	p.awaitText("guest: you can look, and change nothing")
@@ -305,9 +303,9 @@ func pageGuest(t *testing.T, browser context.Context, counted *tally) {
 }
 
 // pageAway loses its agent, says so, and finds it again.
-func pageAway(t *testing.T, browser context.Context, counted *tally) {
+func pageAway(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(5), false)
-	p := newTab(t, browser, counted, f.URL, look{width: 1280})
+	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.awaitText("Sharing: yes")
 	f.setAway(true)

@@ -30,6 +30,7 @@ func TestPage(t *testing.T) {
 		{"large and narrow", pageLargeAndNarrow},
 		{"dark", pageDark},
 		{"guest", pageGuest},
+		{"words", pageWords},
 		{"away", pageAway},
 		{"agent", pageOfAgent},
 	}

@@ -41,15 +41,31 @@ function ownerBusy(s: Status, now: number): string {
 }
 
 function pausedText(s: Status, now: number): string {
-  const until = s.paused_until
-    ? `paused until ${clock(s.paused_until, now)}`
-    : "paused; Resume ends that";
-  if (!s.leaving) return until;
-  return (
-    until +
-    "; jobs that can go on elsewhere leave" +
-    (s.stop_at ? `, the others are stopped at ${clock(s.stop_at, now)}` : "")
-  );
+  const until = s.paused_until ? ` until ${clock(s.paused_until, now)}` : "";
+  const jobs = s.leaving ? leavingText(s, now) : "";
+  return `no: paused${until}; Resume ends that${jobs ? `; ${jobs}` : ""}`;
+}
+
+/** What becomes of the jobs of a site that is paused, once they are to leave. */
+function leavingText(s: Status, now: number): string {
+  const running = s.running ?? [];
+  const leave = running.filter((r) => r.leaves).length;
+  const stay = running.length - leave;
+  const parts: string[] = [];
+  if (leave > 0)
+    parts.push(
+      plural(
+        leave,
+        "job moves when it is saved and another site offers",
+        "jobs move when they are saved and other sites offer",
+      ),
+    );
+  if (stay > 0)
+    parts.push(
+      plural(stay, "job goes on", "jobs go on") +
+        (s.stop_at ? ` until ${clock(s.stop_at, now)}` : ""),
+    );
+  return parts.join(", ");
 }
 
 export function sharing(s: Status, now: number): { text: string; tone: Tone } {
@@ -59,7 +75,7 @@ export function sharing(s: Status, now: number): { text: string; tone: Tone } {
   const warn = (text: string) => ({ text, tone: "warn" as const });
   if (s.stopping)
     return warn(`no: stopping as soon as ${plural(running, "job has ended", "jobs have ended")}`);
-  if (s.paused) return warn("no: " + pausedText(s, now));
+  if (s.paused) return warn(pausedText(s, now));
   if (s.owner?.busy) return warn(ownerBusy(s, now));
   if (!s.kinds?.length) return { text: "no: this machine can run no jobs", tone: "bad" };
   if (free !== undefined && free < fullDisk) return { text: "no: the disk is full", tone: "bad" };

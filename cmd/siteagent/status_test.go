@@ -135,7 +135,7 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 	compareShared(t, said)
 }
 
-// sharedCase is what is said of a status, here and on the page.
+// sharedCase holds the words for a status, which are the same here and on the page.
 type sharedCase struct {
 	Name   string           `json:"name"`
 	Now    view.Time        `json:"now"`

@@ -16,7 +16,7 @@ E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^
 E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
 E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES) | paste -sd'|' -)
 
-.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos hostile soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check tools
+.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos hostile soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check page page-check page-tools tools
 
 all: fmt lint arch test
 
@@ -153,6 +153,25 @@ generate: $(GO_TOOLS)
 generate-check: generate
 	@drift=$$(git -c safe.directory='$(CURDIR)' diff -I'^//.*protoc ' -- '*.pb.go' '*.gen.go'); \
 	if [ -n "$$drift" ]; then echo "$$drift"; echo "generated code is out of date: run make generate and commit"; exit 1; fi
+
+# The agent's page, from internal/api/web/page into internal/api/web/dist, which is committed: who
+# does not change the page needs no node. `make page` needs node 20.19 or newer, and npm.
+PAGE := internal/api/web/page
+
+page: page-tools
+	@cd $(PAGE) && npm run -s fmt && npm run -s build
+
+# Builds it into a folder of its own and compares.
+page-check: page-tools
+	@cd $(PAGE) && npm run -s check && PAGE_OUT=node_modules/.dist npm run -s build && \
+	diff -r node_modules/.dist ../dist && echo "the page fits its sources"
+
+# What builds and checks the page, by package-lock.json, into a folder that git ignores.
+page-tools: $(PAGE)/node_modules/.package-lock.json
+
+$(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json
+	@cd $(PAGE) && npm ci --no-fund --no-audit --loglevel=error >/dev/null
+	@touch $@
 
 tools: $(GO_TOOLS) $(GOLANGCI)
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,12 +145,9 @@ func (o *options) rewrite(
 		return err
 	}
 	defer agent.Close()
-	before, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		before, err = config.NewFile(nil), nil
-	}
+	before, _, err := readFile(file)
 	if err != nil {
-		return fmt.Errorf("read the configuration: %w", err)
+		return err
 	}
 	after, err := change(before)
 	if err != nil {

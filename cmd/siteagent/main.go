@@ -14,6 +14,7 @@
 //	platform.go    ... systems on which a site offers nothing
 //	host.go        ... what the machine has
 //	reload.go      ... the configuration read again while it runs
+//	change.go      ... settings changed from the page
 //	config.go      siteagent config
 //	config_set.go  ... set and unset
 //	join.go        siteagent join
@@ -40,6 +41,7 @@
 //	status_all.go  ... with --all
 //	given.go       siteagent given
 //	top.go         siteagent top
+//	open.go        siteagent open
 //	pause.go       siteagent pause, resume
 //	afar.go        status, pause and resume of another site
 //	stop.go        siteagent stop

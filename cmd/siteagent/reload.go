@@ -25,9 +25,10 @@ import (
 
 // settings are the configuration of a running agent, which may be read again.
 type settings struct {
-	src    config.Sources
-	log    *slog.Logger
-	change func(context.Context, config.Agent) error // applies what can change while running
+	src     config.Sources
+	log     *slog.Logger
+	machine hostinfo.Machine                          // as it was when the agent started
+	change  func(context.Context, config.Agent) error // applies what can change while running
 
 	mu      sync.Mutex
 	now     config.Agent       // guarded by mu; in force
@@ -64,6 +65,11 @@ func (s *settings) read() (config.Agent, []config.Origin, error) {
 func (s *settings) reload(ctx context.Context) view.Configuration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.readAgain(ctx)
+}
+
+// readAgain is reload for who holds s.mu.
+func (s *settings) readAgain(ctx context.Context) view.Configuration {
 	defer systemd.Reloading(s.log)()
 	c, origins, err := s.read()
 	merged := config.Merge(s.now, c)

@@ -26,6 +26,7 @@ First steps:
   siteagent status               what it gives, runs, has promised and knows
   siteagent given                what it gave, and for whom
   siteagent top                  the same as a screen that stays up to date, with keys
+  siteagent open                 the same in a browser
   siteagent leave                take back what join did
 
   siteagent config show          every setting, and where its value comes from
@@ -57,7 +58,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		configCommand(o), settingsTopic(),
 		initCommand(o), runCommand(o), policyCommand(o),
-		statusCommand(o), givenCommand(o), topCommand(o),
+		statusCommand(o), givenCommand(o), topCommand(o), openCommand(o),
 		pauseCommand(o), resumeCommand(o), stopCommand(o),
 		inviteCommand(o), joinCommand(o), leaveCommand(o),
 		membersCommand(o), admitCommand(o), banCommand(o),

@@ -84,7 +84,7 @@ func run(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	s.change = live(a, parts, level)
+	s.change, s.machine = live(a, parts, level), parts.Host.Machine
 	face := backend.New(a)
 	face.Observe(metrics)
 	tasks := tes.New(face, tes.Config{

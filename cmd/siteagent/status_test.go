@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +59,8 @@ more        siteagent status --all
 
 func TestStatusSaysWhySharingRests(t *testing.T) {
 	t.Parallel()
-	now := thursday()
+	now := time.Date(2026, time.March, 12, 15, 0, 0, 0, time.UTC) // a Thursday
+	said := []sharedCase{}
 	free := func(n int64) *view.MachineView { return &view.MachineView{FreeDiskBytes: &n} }
 	for _, c := range []struct {
 		name   string
@@ -70,6 +74,11 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 		{"paused for a while", func(s *view.AgentStatus) {
 			s.Paused, s.PausedUntil = true, view.At(now.Add(time.Hour))
 		}, "no: paused until 16:00; siteagent resume ends that"},
+		{"jobs leave", func(s *view.AgentStatus) {
+			s.Paused, s.Leaving, s.StopAt = true, true, view.At(now.Add(2*time.Hour))
+			s.Running[0].Leaves = "paused"
+		}, "no: paused; siteagent resume ends that; 1 job moves when it is saved and another " +
+			"site offers, 2 jobs go on until 17:00"},
 		{"paused till tomorrow", func(s *view.AgentStatus) {
 			s.Paused, s.PausedUntil = true, view.At(now.Add(24*time.Hour))
 		}, "no: paused until Fri 15:00; siteagent resume ends that"},
@@ -121,6 +130,39 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 		if c.change(&s); sharing(s, now) != c.want {
 			t.Errorf("%s: %q, want %q", c.name, sharing(s, now), c.want)
 		}
+		said = append(said, sharedCase{Name: c.name, Now: view.At(now), Status: s, Words: c.want})
+	}
+	compareShared(t, said)
+}
+
+// sharedCase holds the words for a status, which are the same here and on the page.
+type sharedCase struct {
+	Name   string           `json:"name"`
+	Now    view.Time        `json:"now"`
+	Status view.AgentStatus `json:"status"`
+	Words  string           `json:"words"`
+}
+
+var update = flag.Bool("update", false, "write anew what the page's test compares")
+
+// compareShared keeps the cases that the page is tested with (TestPage in e2e) as they are here: it
+// says the same in another language.
+func compareShared(t *testing.T, cases []sharedCase) {
+	t.Helper()
+	const file = "../../internal/api/web/testdata/sharing.json"
+	text, err := json.MarshalIndent(cases, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, text) {
+		t.Errorf("%s is out of date (%v): run go test ./cmd/siteagent -run WhySharing -update, "+
+			"and change src/words/sharing.ts of the page", file, err)
 	}
 }
 

@@ -297,6 +297,13 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"GET", "/planning", "", "", 200},
 		{"GET", "/configuration", "", "", 200},
 		{"POST", "/configuration/reload", "", "", 200},
+		{"PATCH", "/configuration", "application/json", `{"settings": {"colour": "red"}}`, 422},
+		{"PATCH", "/configuration", "application/json", `{"settings": {}}`, 400},
+		{"POST", "/page-links", "", "", 201},
+		{"POST", "/page-links", "application/json", `{"guest": true}`, 201},
+		{"POST", "/session", "application/json", `{"code": "x"}`, 401}, // a browser comes by TCP
+		{"GET", "/session", "", "", 401},
+		{"DELETE", "/session", "", "", 401},
 		{"PUT", "/planning", "application/json", `{"policy": "edf", "backfill": "easy"}`, 200},
 		{"PUT", "/planning", "application/json", `{"policy": "best", "backfill": "easy"}`, 400},
 		{"PUT", "/planning", "application/json", `{"policy": "edf"}`, 400},

@@ -225,6 +225,10 @@ type Settings interface {
 	// Reload reads the configuration again. A mistake in it is a result, not an error:
 	// the old settings stay.
 	Reload(ctx context.Context) (view.Configuration, error)
+	// ChangeSettings writes values by the names of settings into the configuration, and puts them
+	// in force. If one of them cannot be, nothing is written, and the error is a *view.Problem
+	// with status 422 that names it.
+	ChangeSettings(ctx context.Context, values map[string]string) (view.Configuration, error)
 }
 
 // fleet shows and steers the sites whose owners allow it.

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // GetConfiguration answers GET /configuration.
@@ -25,4 +27,19 @@ func (h *handlers) ReloadConfiguration(
 		return nil, fmt.Errorf("reload configuration: %w", err)
 	}
 	return ReloadConfiguration200JSONResponse(c), nil
+}
+
+// ChangeConfiguration answers PATCH /configuration.
+func (h *handlers) ChangeConfiguration(
+	ctx context.Context, r ChangeConfigurationRequestObject,
+) (ChangeConfigurationResponseObject, error) {
+	if len(r.Body.Settings) == 0 {
+		return nil, fmt.Errorf("change configuration: %w: settings: want one or more",
+			grid.ErrInvalid)
+	}
+	c, err := h.backend.ChangeSettings(ctx, r.Body.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("change configuration: %w", err)
+	}
+	return ChangeConfiguration200JSONResponse(c), nil
 }

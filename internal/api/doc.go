@@ -8,21 +8,26 @@
 //
 // Two doors lead in. The unix socket belongs to one user (0600) and asks for
 // nothing more. The TCP address must be loopback; there every request carries a
-// bearer token and a Host that names a loopback address, so that a web page whose
-// name was pointed at 127.0.0.1 gets nowhere. The API never opens a path that a
-// client names: data comes and goes in bodies.
+// Host that names a loopback address, so that a web page whose name was pointed at
+// 127.0.0.1 gets nowhere, and a bearer token or a session. Sessions are for the
+// agent's own page: a link that was asked for by the socket opens one, a cookie
+// carries it, and to change anything it takes a word besides that only the page
+// knows. The API never opens a path that a client names: data comes and goes in
+// bodies.
 //
 //	backend.go        what the API needs of an agent
 //	server.go         Options, Server: the two doors opened and served
 //	listen.go         the socket, the loopback address, the token
+//	gate.go           what passes over TCP: the page, who has a token or a session
 //	router.go         paths, checks before a handler, errors as problems
 //	handlers.go       jobs, offers, sites, status, the owner's orders
+//	sessions.go       links to the page, signing in and out
 //	key.go            Idempotency-Key
 //	members.go        members and invitations
 //	fleet.go          other sites, looked at and steered from afar
 //	links.go          linked domains, and invitations to links
 //	planning.go       reservations, and the order of the plan
-//	configuration.go  where each setting comes from, and reading it again
+//	configuration.go  where each setting comes from, reading it again, changing it
 //	streams.go        data, logs and events, which flow
 //	generate.go       how server.gen.go is made from openapi.yaml
 package api

@@ -11,8 +11,10 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// handlers answers the operations of openapi.yaml. It holds no state.
+// handlers answers the operations of openapi.yaml. It holds no state but who is signed in.
 type handlers struct {
+	signing
+
 	backend   Backend
 	heartbeat time.Duration
 }
@@ -311,6 +313,9 @@ func (h *handlers) GetStatus(
 	if err != nil {
 		return nil, fmt.Errorf("show status: %w", err)
 	}
+	if visitOf(ctx).session.Guest {
+		status = forGuest(status)
+	}
 	return GetStatus200JSONResponse(wholeStatus(status)), nil
 }
 
@@ -323,6 +328,17 @@ func wholeStatus(s view.AgentStatus) view.AgentStatus {
 		s.Counters = map[string]int64{}
 	}
 	return s
+}
+
+// forGuest leaves out what is for the owner: settings, and what to do.
+func forGuest(status view.AgentStatus) view.AgentStatus {
+	status.Configuration, status.Notices = nil, []view.Notice{}
+	if status.Owner != nil {
+		owner := *status.Owner
+		owner.Hook = ""
+		status.Owner = &owner
+	}
+	return status
 }
 
 // PauseSite answers POST /pause.

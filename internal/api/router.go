@@ -2,8 +2,6 @@ package api
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	_ "embed" // openapi.yaml
 	"encoding/json"
 	"errors"
@@ -44,7 +42,9 @@ func (s *Server) routes() http.Handler {
 		s.fail(w, r, asBadRequest(err))
 	}
 	strict := NewStrictHandlerWithOptions(
-		&handlers{backend: s.backend, heartbeat: s.options.Heartbeat}, nil,
+		&handlers{backend: s.backend, heartbeat: s.options.Heartbeat, signing: signing{
+			book: &s.book, now: s.options.Now, door: s.openDoor, log: s.options.Logger,
+		}}, nil,
 		StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: s.fail},
 	)
 	return HandlerWithOptions(strict, ChiServerOptions{
@@ -129,6 +129,12 @@ func checkKeys(path string, body []byte) error {
 		into = &JoinDomainRequest{}
 	case "/link-invites":
 		into = &LinkInviteRequest{}
+	case "/page-links":
+		into = &PageLinkRequest{}
+	case "/session":
+		into = &SessionRequest{}
+	case "/configuration":
+		into = &ConfigurationChange{}
 	default:
 		if into = requestBelow(path); into == nil {
 			return nil
@@ -158,26 +164,6 @@ func requestBelow(path string) any {
 	default:
 		return nil
 	}
-}
-
-// checkToken lets requests with the bearer token through. The probes of health
-// need none.
-func checkToken(token string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + token))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		have := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
-		if !probe && subtle.ConstantTimeCompare(have[:], want[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeProblem(w, &view.Problem{
-				Status: http.StatusUnauthorized, Detail: "the bearer token is missing or wrong",
-				Field:  "Authorization",
-				Remedy: "send the token that the agent keeps in its state directory (MRS_TOKEN)",
-			})
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // checkHost lets only requests through that were meant for a loopback address:

@@ -63,6 +63,12 @@ type CheckResult = view.CheckResult
 // Configuration Configuration is where a running agent's settings come from, and what came of reading them again
 type Configuration = view.Configuration
 
+// ConfigurationChange defines model for ConfigurationChange.
+type ConfigurationChange struct {
+	// Settings values by the names of settings, written as siteagent config set takes them
+	Settings map[string]string `json:"settings"`
+}
+
 // ControlFailed ControlFailed is a site that has failed, or a part of it, as the controller sees it
 type ControlFailed = view.ControlFailed
 
@@ -256,6 +262,15 @@ type OutputView = view.OutputView
 // OwnerView OwnerView says how a site yields to its owner
 type OwnerView = view.OwnerView
 
+// PageLink PageLink opens the agent's page in a browser, once
+type PageLink = view.PageLink
+
+// PageLinkRequest defines model for PageLinkRequest.
+type PageLinkRequest struct {
+	// Guest who opens it may look, and change nothing
+	Guest *bool `json:"guest,omitempty"`
+}
+
 // PauseRequest defines model for PauseRequest.
 type PauseRequest struct {
 	// AfterCheckpoint jobs that can go on elsewhere move there when their state is saved
@@ -315,6 +330,22 @@ type RunningTask = view.RunningTask
 
 // SavedView SavedView is the last checkpoint of a task that counts: it is held by the submitter, too
 type SavedView = view.SavedView
+
+// Session defines model for Session.
+type Session struct {
+	// Csrf to be sent as X-Mrs-Csrf with every method but GET and HEAD
+	Csrf    string    `json:"csrf"`
+	Expires time.Time `json:"expires"`
+
+	// Guest it may look, and change nothing
+	Guest bool `json:"guest"`
+}
+
+// SessionRequest defines model for SessionRequest.
+type SessionRequest struct {
+	// Code of a link, good once and for a minute
+	Code string `json:"code"`
+}
 
 // Setting Setting is one setting and where its value comes from
 type Setting = view.Setting
@@ -405,6 +436,9 @@ type GetLogsParams struct {
 // GetLogsParamsStream defines parameters for GetLogs.
 type GetLogsParamsStream string
 
+// ChangeConfigurationJSONRequestBody defines body for ChangeConfiguration for application/json ContentType.
+type ChangeConfigurationJSONRequestBody = ConfigurationChange
+
 // InviteSiteJSONRequestBody defines body for InviteSite for application/json ContentType.
 type InviteSiteJSONRequestBody = InviteRequest
 
@@ -435,6 +469,9 @@ type BanSiteJSONRequestBody = BanRequest
 // PauseSiteAtJSONRequestBody defines body for PauseSiteAt for application/json ContentType.
 type PauseSiteAtJSONRequestBody = PauseRequest
 
+// MakePageLinkJSONRequestBody defines body for MakePageLink for application/json ContentType.
+type MakePageLinkJSONRequestBody = PageLinkRequest
+
 // PauseSiteJSONRequestBody defines body for PauseSite for application/json ContentType.
 type PauseSiteJSONRequestBody = PauseRequest
 
@@ -447,6 +484,9 @@ type SetPlanningJSONRequestBody = Planning
 // RecoverJobsJSONRequestBody defines body for RecoverJobs for application/json ContentType.
 type RecoverJobsJSONRequestBody = RecoverRequest
 
+// OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
+type OpenSessionJSONRequestBody = SessionRequest
+
 // StopSiteJSONRequestBody defines body for StopSite for application/json ContentType.
 type StopSiteJSONRequestBody = StopRequest
 
@@ -458,6 +498,9 @@ type ServerInterface interface {
 	// GetConfiguration Each setting of this agent, and where it comes from
 	// (GET /configuration)
 	GetConfiguration(w http.ResponseWriter, r *http.Request)
+	// ChangeConfiguration Write settings into the configuration file and put them in force
+	// (PATCH /configuration)
+	ChangeConfiguration(w http.ResponseWriter, r *http.Request)
 	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
 	// (POST /configuration/reload)
 	ReloadConfiguration(w http.ResponseWriter, r *http.Request)
@@ -569,6 +612,9 @@ type ServerInterface interface {
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
 	// (GET /neighbours)
 	ListNeighbours(w http.ResponseWriter, r *http.Request)
+	// MakePageLink Make a link that opens the page in a browser, once
+	// (POST /page-links)
+	MakePageLink(w http.ResponseWriter, r *http.Request)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(w http.ResponseWriter, r *http.Request)
@@ -590,6 +636,15 @@ type ServerInterface interface {
 	// ResumeSite Take work again
 	// (POST /resume)
 	ResumeSite(w http.ResponseWriter, r *http.Request)
+	// EndSession Sign this browser out
+	// (DELETE /session)
+	EndSession(w http.ResponseWriter, r *http.Request)
+	// GetSession The session of this browser, for a page that was loaded again
+	// (GET /session)
+	GetSession(w http.ResponseWriter, r *http.Request)
+	// OpenSession Sign a browser in with the code of a link
+	// (POST /session)
+	OpenSession(w http.ResponseWriter, r *http.Request)
 	// ListSites The sites this agent knows
 	// (GET /sites)
 	ListSites(w http.ResponseWriter, r *http.Request)
@@ -617,6 +672,12 @@ func (_ Unimplemented) CheckSite(w http.ResponseWriter, r *http.Request) {
 // GetConfiguration Each setting of this agent, and where it comes from
 // (GET /configuration)
 func (_ Unimplemented) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ChangeConfiguration Write settings into the configuration file and put them in force
+// (PATCH /configuration)
+func (_ Unimplemented) ChangeConfiguration(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -842,6 +903,12 @@ func (_ Unimplemented) ListNeighbours(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// MakePageLink Make a link that opens the page in a browser, once
+// (POST /page-links)
+func (_ Unimplemented) MakePageLink(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // PauseSite Take no new work; what runs goes on
 // (POST /pause)
 func (_ Unimplemented) PauseSite(w http.ResponseWriter, r *http.Request) {
@@ -881,6 +948,24 @@ func (_ Unimplemented) ListReservations(w http.ResponseWriter, r *http.Request) 
 // ResumeSite Take work again
 // (POST /resume)
 func (_ Unimplemented) ResumeSite(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// EndSession Sign this browser out
+// (DELETE /session)
+func (_ Unimplemented) EndSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetSession The session of this browser, for a page that was loaded again
+// (GET /session)
+func (_ Unimplemented) GetSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// OpenSession Sign a browser in with the code of a link
+// (POST /session)
+func (_ Unimplemented) OpenSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -936,6 +1021,20 @@ func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *ht
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetConfiguration(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ChangeConfiguration operation middleware
+func (siw *ServerInterfaceWrapper) ChangeConfiguration(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ChangeConfiguration(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1889,6 +1988,20 @@ func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// MakePageLink operation middleware
+func (siw *ServerInterfaceWrapper) MakePageLink(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.MakePageLink(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
 
@@ -1978,6 +2091,48 @@ func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeSite(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndSession operation middleware
+func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetSession operation middleware
+func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// OpenSession operation middleware
+func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenSession(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2343,7 +2498,22 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/configuration", wrapper.GetConfiguration)
 	})
 	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/configuration", wrapper.ChangeConfiguration)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/configuration/reload", wrapper.ReloadConfiguration)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/page-links", wrapper.MakePageLink)
+	})
+	r.Group(func(r chi.Router) {
+		r.Delete(options.BaseURL+"/session", wrapper.EndSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/session", wrapper.GetSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/session", wrapper.OpenSession)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/pause", wrapper.PauseSite)
@@ -2431,6 +2601,45 @@ type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangeConfigurationRequestObject struct {
+	Body *ChangeConfigurationJSONRequestBody
+}
+
+type ChangeConfigurationResponseObject interface {
+	VisitChangeConfigurationResponse(w http.ResponseWriter) error
+}
+
+type ChangeConfiguration200JSONResponse Configuration
+
+func (response ChangeConfiguration200JSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangeConfigurationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ChangeConfigurationdefaultApplicationProblemPlusJSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3922,6 +4131,45 @@ func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitLis
 	return err
 }
 
+type MakePageLinkRequestObject struct {
+	Body *MakePageLinkJSONRequestBody
+}
+
+type MakePageLinkResponseObject interface {
+	VisitMakePageLinkResponse(w http.ResponseWriter) error
+}
+
+type MakePageLink201JSONResponse PageLink
+
+func (response MakePageLink201JSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MakePageLinkdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response MakePageLinkdefaultApplicationProblemPlusJSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type PauseSiteRequestObject struct {
 	Body *PauseSiteJSONRequestBody
 }
@@ -4174,6 +4422,129 @@ func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeS
 	return err
 }
 
+type EndSessionRequestObject struct {
+}
+
+type EndSessionResponseObject interface {
+	VisitEndSessionResponse(w http.ResponseWriter) error
+}
+
+type EndSession204ResponseHeaders struct {
+	SetCookie string
+}
+
+type EndSession204Response struct {
+	Headers EndSession204ResponseHeaders
+}
+
+func (response EndSession204Response) VisitEndSessionResponse(w http.ResponseWriter) error {
+	w.Header().Set("Set-Cookie", fmt.Sprint(response.Headers.SetCookie))
+	w.WriteHeader(204)
+	return nil
+}
+
+type EndSessiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EndSessiondefaultApplicationProblemPlusJSONResponse) VisitEndSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSessionRequestObject struct {
+}
+
+type GetSessionResponseObject interface {
+	VisitGetSessionResponse(w http.ResponseWriter) error
+}
+
+type GetSession200JSONResponse Session
+
+func (response GetSession200JSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSessiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSessiondefaultApplicationProblemPlusJSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenSessionRequestObject struct {
+	Body *OpenSessionJSONRequestBody
+}
+
+type OpenSessionResponseObject interface {
+	VisitOpenSessionResponse(w http.ResponseWriter) error
+}
+
+type OpenSession200ResponseHeaders struct {
+	SetCookie string
+}
+
+type OpenSession200JSONResponse struct {
+	Body    Session
+	Headers OpenSession200ResponseHeaders
+}
+
+func (response OpenSession200JSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Set-Cookie", fmt.Sprint(response.Headers.SetCookie))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenSessiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response OpenSessiondefaultApplicationProblemPlusJSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListSitesRequestObject struct {
 }
 
@@ -4337,6 +4708,9 @@ type StrictServerInterface interface {
 	// GetConfiguration Each setting of this agent, and where it comes from
 	// (GET /configuration)
 	GetConfiguration(ctx context.Context, request GetConfigurationRequestObject) (GetConfigurationResponseObject, error)
+	// ChangeConfiguration Write settings into the configuration file and put them in force
+	// (PATCH /configuration)
+	ChangeConfiguration(ctx context.Context, request ChangeConfigurationRequestObject) (ChangeConfigurationResponseObject, error)
 	// ReloadConfiguration Read the configuration file again; with a mistake in it the old settings stay
 	// (POST /configuration/reload)
 	ReloadConfiguration(ctx context.Context, request ReloadConfigurationRequestObject) (ReloadConfigurationResponseObject, error)
@@ -4448,6 +4822,9 @@ type StrictServerInterface interface {
 	// ListNeighbours Which linked domains this agent's jobs may run in, and how its newest jobs did
 	// (GET /neighbours)
 	ListNeighbours(ctx context.Context, request ListNeighboursRequestObject) (ListNeighboursResponseObject, error)
+	// MakePageLink Make a link that opens the page in a browser, once
+	// (POST /page-links)
+	MakePageLink(ctx context.Context, request MakePageLinkRequestObject) (MakePageLinkResponseObject, error)
 	// PauseSite Take no new work; what runs goes on
 	// (POST /pause)
 	PauseSite(ctx context.Context, request PauseSiteRequestObject) (PauseSiteResponseObject, error)
@@ -4469,6 +4846,15 @@ type StrictServerInterface interface {
 	// ResumeSite Take work again
 	// (POST /resume)
 	ResumeSite(ctx context.Context, request ResumeSiteRequestObject) (ResumeSiteResponseObject, error)
+	// EndSession Sign this browser out
+	// (DELETE /session)
+	EndSession(ctx context.Context, request EndSessionRequestObject) (EndSessionResponseObject, error)
+	// GetSession The session of this browser, for a page that was loaded again
+	// (GET /session)
+	GetSession(ctx context.Context, request GetSessionRequestObject) (GetSessionResponseObject, error)
+	// OpenSession Sign a browser in with the code of a link
+	// (POST /session)
+	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
 	// ListSites The sites this agent knows
 	// (GET /sites)
 	ListSites(ctx context.Context, request ListSitesRequestObject) (ListSitesResponseObject, error)
@@ -4563,6 +4949,37 @@ func (sh *strictHandler) GetConfiguration(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetConfigurationResponseObject); ok {
 		if err := validResponse.VisitGetConfigurationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ChangeConfiguration operation middleware
+func (sh *strictHandler) ChangeConfiguration(w http.ResponseWriter, r *http.Request) {
+	var request ChangeConfigurationRequestObject
+
+	var body ChangeConfigurationJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ChangeConfiguration(ctx, request.(ChangeConfigurationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ChangeConfiguration")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ChangeConfigurationResponseObject); ok {
+		if err := validResponse.VisitChangeConfigurationResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -5599,6 +6016,40 @@ func (sh *strictHandler) ListNeighbours(w http.ResponseWriter, r *http.Request) 
 	}
 }
 
+// MakePageLink operation middleware
+func (sh *strictHandler) MakePageLink(w http.ResponseWriter, r *http.Request) {
+	var request MakePageLinkRequestObject
+
+	var body MakePageLinkJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.MakePageLink(ctx, request.(MakePageLinkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MakePageLink")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(MakePageLinkResponseObject); ok {
+		if err := validResponse.VisitMakePageLinkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // PauseSite operation middleware
 func (sh *strictHandler) PauseSite(w http.ResponseWriter, r *http.Request) {
 	var request PauseSiteRequestObject
@@ -5791,6 +6242,85 @@ func (sh *strictHandler) ResumeSite(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ResumeSiteResponseObject); ok {
 		if err := validResponse.VisitResumeSiteResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EndSession operation middleware
+func (sh *strictHandler) EndSession(w http.ResponseWriter, r *http.Request) {
+	var request EndSessionRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.EndSession(ctx, request.(EndSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EndSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(EndSessionResponseObject); ok {
+		if err := validResponse.VisitEndSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSession operation middleware
+func (sh *strictHandler) GetSession(w http.ResponseWriter, r *http.Request) {
+	var request GetSessionRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSession(ctx, request.(GetSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetSessionResponseObject); ok {
+		if err := validResponse.VisitGetSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// OpenSession operation middleware
+func (sh *strictHandler) OpenSession(w http.ResponseWriter, r *http.Request) {
+	var request OpenSessionRequestObject
+
+	var body OpenSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenSession(ctx, request.(OpenSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OpenSessionResponseObject); ok {
+		if err := validResponse.VisitOpenSessionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mrsmesh/mrsmesh/internal/api/session"
 	"github.com/mrsmesh/mrsmesh/internal/tes"
 )
 
@@ -26,6 +28,7 @@ type Options struct {
 	Heartbeat time.Duration               // of the event stream; 0 = 15 s
 	Tasks     *tes.Tasks                  // of workflow engines; nil = none
 	MaxUpload int64                       // bytes of one upload; 0 = 1 TiB, so the quota decides
+	Now       func() time.Time            // the clock of links and sessions; nil = time.Now
 }
 
 // Limits of every connection.
@@ -45,7 +48,13 @@ const (
 type Server struct {
 	options   Options
 	backend   Backend
+	book      session.Book
+	inner     http.Handler // everything, without locks
 	listeners []door
+	late      chan door // one that is opened while it serves
+
+	mu  sync.Mutex
+	tcp net.Addr // guarded by mu; nil = no such door yet
 }
 
 // door is a listener with what is served behind it.
@@ -72,19 +81,23 @@ func New(backend Backend, o Options) (*Server, error) {
 	if o.MaxUpload <= 0 {
 		o.MaxUpload = maxUpload
 	}
-	return &Server{options: o, backend: backend}, nil
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{options: o, backend: backend, late: make(chan door)}
+	s.inner = s.routes()
+	return s, nil
 }
 
 // Listen opens the doors. After it clients can connect, though they wait for
 // Serve. On an error nothing is left open.
 func (s *Server) Listen(ctx context.Context) error {
-	inner := s.routes()
 	if s.options.Socket != "" {
 		listener, err := listenUnix(ctx, s.options.Socket)
 		if err != nil {
 			return err
 		}
-		s.listeners = append(s.listeners, door{listener: listener, handler: inner})
+		s.listeners = append(s.listeners, door{listener: listener, handler: s.inner})
 	}
 	if s.options.Listen != "" {
 		listener, err := listenLoopback(ctx, s.options.Listen)
@@ -92,20 +105,19 @@ func (s *Server) Listen(ctx context.Context) error {
 			s.close()
 			return err
 		}
-		locked := checkHost(checkToken(s.options.Token, inner))
-		s.listeners = append(s.listeners, door{listener: listener, handler: locked})
+		s.listeners = append(s.listeners, door{listener: listener, handler: s.locked(s.inner)})
+		s.mu.Lock()
+		s.tcp = listener.Addr()
+		s.mu.Unlock()
 	}
 	return nil
 }
 
 // Addr is the TCP address that was opened, or nil.
 func (s *Server) Addr() net.Addr {
-	for _, d := range s.listeners {
-		if d.listener.Addr().Network() == "tcp" {
-			return d.listener.Addr()
-		}
-	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tcp
 }
 
 func (s *Server) close() {
@@ -119,28 +131,43 @@ func (s *Server) close() {
 func (s *Server) Serve(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, d := range s.listeners {
-		server := &http.Server{
-			Handler: d.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-			MaxHeaderBytes: maxHeaderBytes,
-			ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
-			BaseContext:    func(net.Listener) context.Context { return groupCtx },
-		}
-		group.Go(func() error {
-			err := server.Serve(d.listener)
-			if errors.Is(err, http.ErrServerClosed) {
+		s.serve(groupCtx, group, d)
+	}
+	group.Go(func() error {
+		for {
+			select {
+			case d := <-s.late:
+				s.serve(groupCtx, group, d)
+			case <-groupCtx.Done():
 				return nil
 			}
-			return fmt.Errorf("serve api: %w", err)
-		})
-		group.Go(func() error {
-			<-groupCtx.Done()
-			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-			defer cancel()
-			if err := server.Shutdown(grace); err != nil {
-				_ = server.Close() // the grace is over
-			}
-			return nil
-		})
-	}
+		}
+	})
 	return group.Wait()
+}
+
+// serve has the group answer at a door until the context ends.
+func (s *Server) serve(ctx context.Context, group *errgroup.Group, d door) {
+	server := &http.Server{
+		Handler: d.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:       slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+	}
+	group.Go(func() error {
+		err := server.Serve(d.listener)
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return fmt.Errorf("serve api: %w", err)
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer cancel()
+		if err := server.Shutdown(grace); err != nil {
+			_ = server.Close() // the grace is over
+		}
+		return nil
+	})
 }

@@ -261,6 +261,12 @@ func (s *spy) Reload(context.Context) (view.Configuration, error) {
 	return view.Configuration{}, s.note("reload")
 }
 
+func (s *spy) ChangeSettings(
+	_ context.Context, values map[string]string,
+) (view.Configuration, error) {
+	return view.Configuration{}, s.note("set", values)
+}
+
 func (s *spy) Planning(context.Context) (view.Planning, error) {
 	return view.Planning{}, s.note("planning")
 }

@@ -203,13 +203,16 @@ type eventStream struct {
 	events    Events
 	after     uint64
 	heartbeat time.Duration
+	wordless  bool // without the events' texts, which quote what tasks print
 }
 
 // StreamEvents answers GET /events.
 func (h *handlers) StreamEvents(
 	ctx context.Context, r StreamEventsRequestObject,
 ) (StreamEventsResponseObject, error) {
-	out := eventStream{ctx: ctx, events: h.backend, heartbeat: h.heartbeat}
+	out := eventStream{
+		ctx: ctx, events: h.backend, heartbeat: h.heartbeat, wordless: visitOf(ctx).session.Guest,
+	}
 	switch {
 	case r.Params.LastEventID != nil:
 		out.after = *r.Params.LastEventID
@@ -242,7 +245,7 @@ func (s eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		case err != nil:
 			panic(http.ErrAbortHandler)
 		}
-		if text, err = formatEvents(events); err != nil {
+		if text, err = formatEvents(events, s.wordless); err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		if len(events) > 0 {
@@ -258,9 +261,12 @@ func (s eventStream) next(after uint64) ([]view.Event, error) {
 	return s.events.EventsAfter(ctx, after, maxEvents)
 }
 
-func formatEvents(events []view.Event) ([]byte, error) {
+func formatEvents(events []view.Event, wordless bool) ([]byte, error) {
 	var out []byte
 	for _, event := range events {
+		if wordless {
+			event.Text = ""
+		}
 		data, err := json.Marshal(event)
 		if err != nil {
 			return nil, fmt.Errorf("write event: %w", err)

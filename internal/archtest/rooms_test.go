@@ -135,12 +135,13 @@ func declaredRooms() map[string]room {
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
-			imports: "grid view jobfile obs tes api/web api/socket",
+			imports: "grid view jobfile obs tes api/session api/socket api/web",
 			tests:   "api/client api/apitest",
 		},
 		"internal/tes": {
 			imports: "grid view durable", tests: "api api/apitest config localmesh",
 		},
+		"internal/api/session": {},
 		"internal/api/web":     {},
 		"internal/api/socket":  {},
 		"internal/api/client":  {imports: "grid view api/socket", tests: "api api/apitest jobfile obs"},
@@ -224,6 +225,7 @@ func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
+		"github.com/chromedp",
 	}
 }
 

@@ -278,6 +278,19 @@ func TestLicences(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("%q, want %q", files, want)
 	}
+	page, err := inPage("../../" + pageLicences)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err = licencesOf(page)
+	if err != nil || !slices.ContainsFunc(found, func(n notice) bool {
+		return strings.HasPrefix(n.module, "preact@") && strings.Contains(string(n.text), "MIT")
+	}) {
+		t.Errorf("the page's licences: %v, %v; want that of preact", found, err)
+	}
+	if _, err = inPage(filepath.Join(dir, "none")); err == nil {
+		t.Error("a page without licences is accepted")
+	}
 	_, err = licencesOf(line("b", "deep"))
 	if err == nil || !strings.Contains(err.Error(), "b v1 has no") {
 		t.Errorf("a module without a licence: %v", err)

@@ -39,7 +39,11 @@ func (r *release) notices(ctx context.Context, t target) ([]byte, error) {
 	}
 	goroot := strings.TrimSpace(string(root))
 	standard := "Go's standard library\t" + goroot + "\t" + goroot + "\n"
-	found, err := licencesOf(string(listed) + standard)
+	page, err := inPage(pageLicences)
+	if err != nil {
+		return nil, err
+	}
+	found, err := licencesOf(string(listed) + standard + page)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +54,24 @@ func (r *release) notices(ctx context.Context, t target) ([]byte, error) {
 			strings.Repeat("=", 80), bytes.TrimSpace(n.text))
 	}
 	return b.Bytes(), nil
+}
+
+// pageLicences has a folder for each library that is in the agent's page, with its licence; the
+// page's build makes them.
+const pageLicences = "internal/api/web/dist/licences"
+
+// inPage are the lines of these libraries, as licencesOf reads them.
+func inPage(dir string) (string, error) {
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("read the licences of the page (make page writes them): %w", err)
+	}
+	var lines strings.Builder
+	for _, f := range folders {
+		folder := filepath.Join(dir, f.Name())
+		fmt.Fprintf(&lines, "%s, in the page\t%s\t%s\n", f.Name(), folder, folder)
+	}
+	return lines.String(), nil
 }
 
 // notice is one file of a module.

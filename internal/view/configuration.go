@@ -11,6 +11,12 @@ type Configuration struct {
 	Settings []Setting `json:"settings,omitempty"` // all of them, if asked for
 }
 
+// PageLink opens an agent's page in a browser, once.
+type PageLink struct {
+	URL         string `json:"url"` // on loopback; its fragment has the code
+	ExpiresInMS int64  `json:"expires_in_ms"`
+}
+
 // Setting is one setting and where its value comes from.
 type Setting struct {
 	Name      string `json:"name"`                // dotted: "ceilings.memory"

@@ -19,3 +19,10 @@ func (c *Client) Reload(ctx context.Context) (view.Configuration, error) {
 		ctx, c, call{method: http.MethodPost, path: "/configuration/reload"}, nil,
 	)
 }
+
+// PageLink makes a link that opens the agent's page in a browser, once.
+func (c *Client) PageLink(ctx context.Context, guest bool) (view.PageLink, error) {
+	return ask[view.PageLink](
+		ctx, c, call{method: http.MethodPost, path: "/page-links"}, map[string]bool{"guest": guest},
+	)
+}

@@ -178,6 +178,12 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Reload(ctx))
 		}, "POST /configuration/reload", 200, `{"problem":"p"}`, view.Configuration{Problem: "p"}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.PageLink(ctx, true))
+			}, `POST /page-links application/json {"guest":true}`, 201, `{"url":"u"}`,
+			view.PageLink{URL: "u"},
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.PutData(ctx, false, strings.NewReader("x")))
 		}, "PUT /data application/octet-stream x", 201, `{"cid":"b"}`, view.DataRef{CID: "b"}},

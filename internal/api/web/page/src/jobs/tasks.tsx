@@ -1,0 +1,138 @@
+// The tasks of a job, a page at a time: an array of ten thousand is never loaded as a whole.
+import { useState } from "preact/hooks";
+import { useLoaded } from "../net/live";
+import type { Job, Task } from "../net/types";
+import { Wrong } from "../ui/notes";
+import { about, bytes, number } from "../words/format";
+import { siteOf } from "./detail";
+import { Log } from "./log";
+import { toneOf } from "./phases";
+
+const page = 50;
+
+export function Tasks({ job, now }: { job: Job; now: number }) {
+  const [from, go] = useState(0);
+  const [log, read] = useState("");
+  const { value: tasks, error } = useLoaded<Task[]>(
+    "job",
+    `/jobs/${job.id}/tasks?from=${from}&limit=${page}`,
+  );
+  const to = Math.min(from + page, job.count);
+  return (
+    <>
+      <h3>
+        Tasks {number(from)} to {number(Math.max(to - 1, from))} of {number(job.count)}
+      </h3>
+      <Wrong text={error} />
+      {job.count > page ? (
+        <p class="turn">
+          <button type="button" disabled={from === 0} onClick={() => go(Math.max(0, from - page))}>
+            Earlier tasks
+          </button>
+          <button type="button" disabled={to >= job.count} onClick={() => go(from + page)}>
+            Later tasks
+          </button>
+          <label>
+            from task{" "}
+            <input
+              type="number"
+              min="0"
+              max={job.count - 1}
+              value={from}
+              onChange={(e) => go(within(e.currentTarget.valueAsNumber, job.count))}
+            />
+          </label>
+        </p>
+      ) : null}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Tasks, table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="right">
+                Task
+              </th>
+              <th scope="col">State</th>
+              <th scope="col">Site</th>
+              <th scope="col" class="right">
+                Time
+              </th>
+              <th scope="col" class="right">
+                Tries
+              </th>
+              <th scope="col" class="right">
+                Code
+              </th>
+              <th scope="col">More</th>
+              <th scope="col">Printed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {(tasks ?? []).map((t) => (
+              <tr key={t.id}>
+                <td class="right">
+                  {t.index}
+                  {t.item ? ` ${t.item}` : ""}
+                </td>
+                <td>
+                  <span class={`phase ${toneOf(t.phase)}`}>{t.phase}</span>
+                </td>
+                <td>{siteOf(t)}</td>
+                <td class="right">{took(t, now)}</td>
+                <td class="right">{Math.max(t.attempts?.length ?? 0, t.token ?? 0)}</td>
+                <td class="right">{t.code ?? ""}</td>
+                <td>
+                  {more(t)}
+                  <Results task={t} />
+                </td>
+                <td>
+                  <button
+                    type="button"
+                    aria-pressed={log === t.id}
+                    aria-label={`Log of task ${t.index}`}
+                    onClick={() => read(log === t.id ? "" : t.id)}
+                  >
+                    Log
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {log ? <Log key={log} task={log} onClose={() => read("")} /> : null}
+    </>
+  );
+}
+
+const within = (n: number, count: number) =>
+  Number.isFinite(n) ? Math.min(Math.max(0, Math.floor(n)), count - 1) : 0;
+
+function took(t: Task, now: number): string {
+  return t.started ? about((t.ended ? Date.parse(t.ended) : now) - Date.parse(t.started)) : "";
+}
+
+function more(t: Task): string {
+  const saved = t.saved?.percent ? `${t.saved.percent} % saved ` : "";
+  return saved + (t.text || t.cause || "");
+}
+
+/** The results of a task, to be saved as files. */
+function Results({ task }: { task: Task }) {
+  return (
+    <>
+      {(task.outputs ?? []).map((o) => {
+        const name = (o.to || o.path).split("/").pop() || "result";
+        return (
+          <a
+            key={o.path}
+            class="result"
+            href={`/api/v1/data/${o.cid}`}
+            download={o.dir ? `${name}.tar` : name}
+          >
+            {name} ({bytes(o.bytes)})
+          </a>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,143 @@
+// How the sites answered: the map, the same as a table, and the question asked again.
+import { useState } from "preact/hooks";
+import { useLoaded } from "../net/live";
+import { ask, send } from "../net/http";
+import type { Offer, OfferTable } from "../net/types";
+import { useAction, Wrong } from "../ui/notes";
+import { clock, nameOr, percent, short } from "../words/format";
+import { Map } from "./map";
+
+export function Offers({ id, now }: { id: string; now: number }) {
+  const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
+  const [plan, show] = useState<OfferTable>();
+  const { busy, wrong, act } = useAction();
+  const table = plan ?? last;
+  const again = () =>
+    act(async () => {
+      const { spec } = (await (await ask("GET", `/jobs/${id}`)).json()) as { spec: unknown };
+      show(await send<OfferTable>("POST", "/plan", spec));
+      return "The sites were asked; nothing was handed out.";
+    });
+  return (
+    <>
+      <h3>Why there: the map</h3>
+      <div class="line">
+        {plan ? (
+          <>
+            <span>as the sites would answer now; nothing was handed out</span>
+            <button type="button" onClick={() => show(undefined)}>
+              Show the last answers
+            </button>
+          </>
+        ) : (
+          <button type="button" disabled={busy} onClick={again}>
+            Ask the sites now
+          </button>
+        )}
+      </div>
+      <Wrong text={wrong || error} />
+      {table ? <Answers table={table} now={now} /> : null}
+    </>
+  );
+}
+
+function Answers({ table, now }: { table: OfferTable; now: number }) {
+  const changes = table.counterfactuals ?? [];
+  return (
+    <>
+      <p>
+        {table.answered} of {table.members} sites answered
+        {table.asked ? `, asked ${clock(table.asked, now)}` : ""}
+        {table.round > 1 ? `, for the ${table.round}. time` : ""}
+        {table.never ? "; no site can run this" : ""}
+      </p>
+      {changes.length > 0 ? (
+        <p>What would have to change: {changes.slice(0, 3).join("; ")}</p>
+      ) : null}
+      {table.domains?.length ? <p>{table.domains.join("; ")}</p> : null}
+      {table.rows?.length ? (
+        <>
+          <Map table={table} />
+          <Rows rows={table.rows} />
+        </>
+      ) : (
+        <p class="faint">no answers are kept</p>
+      )}
+    </>
+  );
+}
+
+const page = 50;
+
+/** The same answers as a table, a page at a time. */
+function Rows({ rows }: { rows: Offer[] }) {
+  const [from, go] = useState(0);
+  const first = Math.min(from, Math.max(rows.length - 1, 0));
+  return (
+    <details>
+      <summary>The same as a table: {rows.length} answers</summary>
+      {rows.length > page ? (
+        <p class="turn">
+          <button
+            type="button"
+            disabled={first === 0}
+            onClick={() => go(Math.max(0, first - page))}
+          >
+            Nearer sites
+          </button>
+          <button
+            type="button"
+            disabled={first + page >= rows.length}
+            onClick={() => go(first + page)}
+          >
+            Farther sites
+          </button>
+        </p>
+      ) : null}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Answers, table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="right">
+                Rank
+              </th>
+              <th scope="col">Site</th>
+              <th scope="col" class="right">
+                x
+              </th>
+              <th scope="col" class="right">
+                y
+              </th>
+              <th scope="col" class="right">
+                Leaves
+              </th>
+              <th scope="col" class="right">
+                Distance
+              </th>
+              <th scope="col">Why</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(first, first + page).map((o) => (
+              <tr key={o.site}>
+                <td class="right">{o.rank ?? ""}</td>
+                <td>{nameOr(o.name, o.site)}</td>
+                <td class="right">{short(o.x)}</td>
+                <td class="right">{short(o.y)}</td>
+                <td class="right">{percent(o.z)}</td>
+                <td class="right">{short(o.distance)}</td>
+                <td>
+                  {o.rank
+                    ? o.awarded
+                      ? `has ${o.awarded} of the tasks`
+                      : (o.behind ?? "")
+                    : (o.refusal ?? "")}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

@@ -492,6 +492,7 @@ func TestOptionalPaths(t *testing.T) {
 			`"detail":"no peers yet"}`,
 		"/livez":               "200 ok\n",
 		"/api/v1/openapi.yaml": "200 openapi: 3.0.3\n",
+		"/api/v1/":             "200 <!doctype html>",
 	} {
 		answer, body := do(t, overSocket(socket), ask{method: "GET", url: "http://localhost" + path})
 		if got := fmt.Sprintf("%d %s", answer.StatusCode, body); !strings.HasPrefix(got, want) {

@@ -35,6 +35,7 @@ func (s *Server) routes() http.Handler {
 	router.Use(s.limitBody)
 	s.addHealth(router)
 	router.Get(basePath+"/openapi.yaml", serveSpecification)
+	router.Get(basePath+"/", s.serveReference)
 	if s.options.Tasks != nil {
 		s.options.Tasks.Mount(router, s.fail)
 	}
@@ -88,6 +89,19 @@ var specification []byte
 func serveSpecification(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write(specification) // the reader has gone if it fails
+}
+
+// serveReference serves the specification for people.
+func (s *Server) serveReference(w http.ResponseWriter, r *http.Request) {
+	page, err := s.reference()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	_, _ = w.Write(page) // the reader has gone if it fails
 }
 
 // limitBody bounds what a request may carry. A JSON body is read as a whole and

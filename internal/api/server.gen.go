@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/oapi-codegen/runtime"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
 )
 
 // Defines values for GetLogsParamsStream.

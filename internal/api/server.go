@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mrsmesh/mrsmesh/internal/api/reference"
 	"github.com/mrsmesh/mrsmesh/internal/api/session"
 	"github.com/mrsmesh/mrsmesh/internal/tes"
 )
@@ -46,10 +47,12 @@ const (
 // Server serves a Backend. Listen and then Serve are called once each, by one
 // goroutine.
 type Server struct {
-	options   Options
-	backend   Backend
-	book      session.Book
-	inner     http.Handler // everything, without locks
+	options Options
+	backend Backend
+	book    session.Book
+	inner   http.Handler // everything, without locks
+	// reference is the specification for people, made when somebody looks for the first time.
+	reference func() ([]byte, error)
 	listeners []door
 	late      chan door // one that is opened while it serves
 
@@ -85,6 +88,7 @@ func New(backend Backend, o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	s := &Server{options: o, backend: backend, late: make(chan door)}
+	s.reference = sync.OnceValues(func() ([]byte, error) { return reference.Page(specification) })
 	s.inner = s.routes()
 	return s, nil
 }

@@ -135,17 +135,18 @@ func declaredRooms() map[string]room {
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
-			imports: "grid view jobfile obs tes api/session api/socket api/web",
+			imports: "grid view jobfile obs tes api/reference api/session api/socket api/web",
 			tests:   "api/client api/apitest",
 		},
 		"internal/tes": {
 			imports: "grid view durable", tests: "api api/apitest config localmesh",
 		},
-		"internal/api/session": {},
-		"internal/api/web":     {},
-		"internal/api/socket":  {},
-		"internal/api/client":  {imports: "grid view api/socket", tests: "api api/apitest jobfile obs"},
-		"internal/api/apitest": {imports: "grid view api"},
+		"internal/api/reference": {},
+		"internal/api/session":   {},
+		"internal/api/web":       {},
+		"internal/api/socket":    {},
+		"internal/api/client":    {imports: "grid view api/socket", tests: "api api/apitest jobfile obs"},
+		"internal/api/apitest":   {imports: "grid view api"},
 		"internal/eval": {
 			imports: "grid avail broker ckpt metrics plan plan/batch protocol scenario sim " +
 				"remap sim/baseline sim/failing sim/remapping site step workload",

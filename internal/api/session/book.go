@@ -32,10 +32,10 @@ const (
 var (
 	// ErrUsed is for a code that has opened a session before, which is ended by that.
 	ErrUsed = errors.New("the link was used already")
-	// ErrOver is for a code that is older than LinkLasts.
-	ErrOver = errors.New("the link is too old")
-	// ErrUnknown is for a code that no link has.
-	ErrUnknown = errors.New("no link has this code")
+	// errOver is for a code that is older than LinkLasts.
+	errOver = errors.New("the link is too old")
+	// errUnknown is for a code that no link has.
+	errUnknown = errors.New("no link has this code")
 	// ErrGuessed is for an unknown code after many of them. A good one opens a session even then:
 	// strangers must not be able to shut the owner out.
 	ErrGuessed = errors.New("too many codes that no link has")
@@ -105,7 +105,7 @@ func (b *Book) Open(now time.Time, code, held string) (string, Session, error) {
 		return "", Session{}, ErrUsed
 	}
 	if over(now, l.made, LinkLasts) {
-		return "", Session{}, ErrOver
+		return "", Session{}, errOver
 	}
 	lasts := ownerLasts
 	if l.guest {
@@ -183,7 +183,7 @@ func (b *Book) guessed(now time.Time) error {
 		return ErrGuessed
 	}
 	b.wrong++
-	return ErrUnknown
+	return errUnknown
 }
 
 // clear ends the sessions whose time is over.

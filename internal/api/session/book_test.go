@@ -1,17 +1,15 @@
-package session_test
+package session
 
 import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/mrsmesh/mrsmesh/internal/api/session"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
 // open uses a code that must be good.
-func open(t *testing.T, b *session.Book, now time.Time, guest bool) (string, session.Session) {
+func open(t *testing.T, b *Book, now time.Time, guest bool) (string, Session) {
 	t.Helper()
 	key, s, err := b.Open(now, b.Link(now, guest), "")
 	if err != nil || key == "" || s.CSRF == "" || s.Guest != guest {
@@ -21,7 +19,7 @@ func open(t *testing.T, b *session.Book, now time.Time, guest bool) (string, ses
 }
 
 // isIn reports whether a secret has a session.
-func isIn(b *session.Book, now time.Time, key string) bool {
+func isIn(b *Book, now time.Time, key string) bool {
 	_, leave, found := b.Enter(now, key, func() {})
 	if found {
 		leave()
@@ -32,18 +30,18 @@ func isIn(b *session.Book, now time.Time, key string) bool {
 // TestACodeIsGoodOnceAndForAMinute tries codes at their last moment and after it.
 func TestACodeIsGoodOnceAndForAMinute(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	code, late := b.Link(noon(), false), b.Link(noon(), false)
-	key, _, err := b.Open(noon().Add(session.LinkLasts), code, "")
+	key, _, err := b.Open(noon().Add(LinkLasts), code, "")
 	if err != nil {
 		t.Fatalf("Open at the last moment: %v", err)
 	}
-	after := noon().Add(session.LinkLasts + 1)
-	if _, _, err := b.Open(after, late, ""); !errors.Is(err, session.ErrOver) {
-		t.Errorf("Open after it: %v, want %v", err, session.ErrOver)
+	after := noon().Add(LinkLasts + 1)
+	if _, _, err := b.Open(after, late, ""); !errors.Is(err, errOver) {
+		t.Errorf("Open after it: %v, want %v", err, errOver)
 	}
-	if _, _, err := b.Open(noon().Add(time.Hour), late, ""); !errors.Is(err, session.ErrUnknown) {
-		t.Errorf("Open long after it: %v, want %v", err, session.ErrUnknown)
+	if _, _, err := b.Open(noon().Add(time.Hour), late, ""); !errors.Is(err, errUnknown) {
+		t.Errorf("Open long after it: %v, want %v", err, errUnknown)
 	}
 	if !isIn(&b, noon().Add(time.Hour), key) {
 		t.Error("a link that is too old ended another one's session")
@@ -53,7 +51,7 @@ func TestACodeIsGoodOnceAndForAMinute(t *testing.T) {
 // TestACodeThatComesTwiceEndsItsSession lets two use one link: neither is signed in then.
 func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	other, _ := open(t, &b, noon(), false)
 	code := b.Link(noon(), false)
 	key, _, err := b.Open(noon(), code, "")
@@ -66,8 +64,8 @@ func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 		t.Fatal("a new session is not found")
 	}
 	for range 2 {
-		if _, _, err := b.Open(noon(), code, ""); !errors.Is(err, session.ErrUsed) {
-			t.Errorf("Open again: %v, want %v", err, session.ErrUsed)
+		if _, _, err := b.Open(noon(), code, ""); !errors.Is(err, ErrUsed) {
+			t.Errorf("Open again: %v, want %v", err, ErrUsed)
 		}
 	}
 	leave()
@@ -83,7 +81,7 @@ func TestACodeThatComesTwiceEndsItsSession(t *testing.T) {
 // TestTheSameBrowserMayComeTwice opens a link that another program has opened in the same browser.
 func TestTheSameBrowserMayComeTwice(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	code := b.Link(noon(), false)
 	other, _ := open(t, &b, noon(), false)
 	key, s, err := b.Open(noon(), code, other)
@@ -94,11 +92,11 @@ func TestTheSameBrowserMayComeTwice(t *testing.T) {
 	if err != nil || again != key || same != s {
 		t.Errorf("Open again = %q, %+v, %v, want the same", again, same, err)
 	}
-	if _, _, err := b.Open(noon(), code, other); !errors.Is(err, session.ErrUsed) {
-		t.Errorf("Open with another session's secret: %v, want %v", err, session.ErrUsed)
+	if _, _, err := b.Open(noon(), code, other); !errors.Is(err, ErrUsed) {
+		t.Errorf("Open with another session's secret: %v, want %v", err, ErrUsed)
 	}
-	if _, _, err := b.Open(noon(), code, key); !errors.Is(err, session.ErrUsed) {
-		t.Errorf("Open when the session has ended: %v, want %v", err, session.ErrUsed)
+	if _, _, err := b.Open(noon(), code, key); !errors.Is(err, ErrUsed) {
+		t.Errorf("Open when the session has ended: %v, want %v", err, ErrUsed)
 	}
 }
 
@@ -106,12 +104,12 @@ func TestTheSameBrowserMayComeTwice(t *testing.T) {
 // and a good one is still taken.
 func TestGuessesAreCounted(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	good := b.Link(noon(), false)
 	for i := range 12 {
-		want := session.ErrUnknown
+		want := errUnknown
 		if i >= 10 {
-			want = session.ErrGuessed
+			want = ErrGuessed
 		}
 		if _, _, err := b.Open(noon(), "guess", ""); !errors.Is(err, want) {
 			t.Errorf("guess %d: %v, want %v", i, err, want)
@@ -121,8 +119,8 @@ func TestGuessesAreCounted(t *testing.T) {
 		t.Errorf("a good code after guesses: %v", err)
 	}
 	later := noon().Add(time.Minute + 1)
-	if _, _, err := b.Open(later, "guess", ""); !errors.Is(err, session.ErrUnknown) {
-		t.Errorf("a guess a minute later: %v, want %v", err, session.ErrUnknown)
+	if _, _, err := b.Open(later, "guess", ""); !errors.Is(err, errUnknown) {
+		t.Errorf("a guess a minute later: %v, want %v", err, errUnknown)
 	}
 }
 
@@ -130,14 +128,14 @@ func TestGuessesAreCounted(t *testing.T) {
 func TestSessionsEndByTime(t *testing.T) {
 	t.Parallel()
 	for guest, lasts := range map[bool]time.Duration{false: 12 * time.Hour, true: 24 * time.Hour} {
-		var b session.Book
+		var b Book
 		key, s := open(t, &b, noon(), guest)
 		if s.Ends != noon().Add(lasts) || !isIn(&b, s.Ends, key) || isIn(&b, s.Ends.Add(1), key) {
 			t.Errorf("guest %v: ends %v, want after %v", guest, s.Ends, lasts)
 		}
 	}
 	// The clock of a machine that sleeps stops; that of its wall goes on.
-	var b session.Book
+	var b Book
 	now := time.Now()
 	key, _ := open(t, &b, now, false)
 	if isIn(&b, now.Round(0).Add(13*time.Hour), key) {
@@ -148,7 +146,7 @@ func TestSessionsEndByTime(t *testing.T) {
 // TestSessionsAreBounded opens one more than there may be: the oldest ends, and what it asked.
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	var keys []string
 	ended := false
 	for i := range 33 {
@@ -171,14 +169,14 @@ func TestSessionsAreBounded(t *testing.T) {
 // TestLinksAreBounded makes one more than there may be.
 func TestLinksAreBounded(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	first := b.Link(noon(), false)
 	second := b.Link(noon(), false)
 	for range 31 {
 		b.Link(noon(), false)
 	}
-	if _, _, err := b.Open(noon(), first, ""); !errors.Is(err, session.ErrUnknown) {
-		t.Errorf("the oldest of 33 links: %v, want %v", err, session.ErrUnknown)
+	if _, _, err := b.Open(noon(), first, ""); !errors.Is(err, errUnknown) {
+		t.Errorf("the oldest of 33 links: %v, want %v", err, errUnknown)
 	}
 	if _, _, err := b.Open(noon(), second, ""); err != nil {
 		t.Errorf("the next one: %v", err)
@@ -188,7 +186,7 @@ func TestLinksAreBounded(t *testing.T) {
 // TestSigningOut ends one session and no other; requests that have left are not told.
 func TestSigningOut(t *testing.T) {
 	t.Parallel()
-	var b session.Book
+	var b Book
 	one, s := open(t, &b, noon(), false)
 	two, other := open(t, &b, noon(), false)
 	if one == two || s.CSRF == other.CSRF {

@@ -95,6 +95,7 @@ func pageButtons(t *testing.T, b *browser) {
 	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.awaitText("Sites: 5")
+	p.awaitText("public: 3 sites directly, 1 by a relay")
 	p.accessible("light")
 	p.shoot("light")
 	const first, second = "/api/v1/jobs/job0000000000000", "/api/v1/jobs/job0000000000001"

@@ -23,7 +23,7 @@ export function Jobs({ open, now }: { open: string; now: number }) {
   // While a page is loaded the buttons stay, and with them the focus.
   const single = before.length === 0 && jobs !== undefined && jobs.length < page;
   return (
-    <Section id="jobs" title="My jobs" wide>
+    <Section id="jobs" title={useGuest() ? "Jobs of this site" : "My jobs"} wide>
       <Wrong text={error} />
       {jobs && jobs.length === 0 ? (
         <p class="faint">

@@ -225,7 +225,8 @@ func (p *tab) press(label string) {
 	p.t.Helper()
 	p.collect()
 	p.in.pressed[label] = true
-	p.do(chromedp.Click(fmt.Sprintf(`//button[normalize-space()=%q and not(@disabled)]`, label)))
+	p.do(chromedp.Click(fmt.Sprintf(`//button[normalize-space()=%q and not(@disabled) and `+
+		`not(@aria-disabled="true")]`, label)))
 	p.collect()
 }
 

@@ -29,6 +29,8 @@ type fakeAgent struct {
 	mu    sync.Mutex
 	asked []asked // guarded by mu
 	away  bool    // guarded by mu: nothing is answered, connections are cut
+
+	expired bool // guarded by mu: no session is good
 }
 
 // asked is one request of the page.
@@ -100,7 +102,9 @@ func (f *fakeAgent) cookie(value string) *http.Cookie {
 
 func (f *fakeAgent) signedIn(r *http.Request) bool {
 	c, err := r.Cookie(f.cookie("").Name)
-	return err == nil && c.Value == "yes"
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return err == nil && c.Value == "yes" && !f.expired
 }
 
 // answer serves everything else of the interface, to those that are signed in.

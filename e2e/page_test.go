@@ -95,6 +95,7 @@ func pageButtons(t *testing.T, b *browser) {
 	p := newTab(t, b, f.URL, look{width: 1280})
 	p.open()
 	p.awaitText("Sites: 5")
+	p.awaitText("public: 3 sites directly, 1 by a relay")
 	p.accessible("light")
 	p.shoot("light")
 	const first, second = "/api/v1/jobs/job0000000000000", "/api/v1/jobs/job0000000000001"
@@ -112,6 +113,8 @@ func pageButtons(t *testing.T, b *browser) {
 		f.take()
 		p.press(step.label)
 		p.wantAsked(f, step.method, step.path, step.body)
+		p.check(ask[bool](p, `document.activeElement.closest("button, main") != null`),
+			"the focus is lost when %q was pressed", step.label)
 	}
 	p.awaitText("page 1")
 	f.take()
@@ -182,7 +185,8 @@ func pageLimits(t *testing.T, b *browser) {
 		p.wantAsked(f, "PATCH", "/api/v1/configuration",
 			fmt.Sprintf(`{"settings":{%q:%q}}`, step.setting, step.value))
 		p.awaitText(step.setting + ": " + step.value + ", in force now")
-		p.await("the slider is free again", `!document.querySelector('`+slider+`').disabled`)
+		p.check(ask[bool](p, `document.activeElement.matches('`+slider+`')`),
+			"the slider of %s has lost the focus", step.setting)
 	}
 	p.do(chromedp.Click(`//label[contains(., "battery")]`))
 	p.wantAsked(f, "PATCH", "/api/v1/configuration", `{"settings":{"owner.battery":"true"}}`)
@@ -320,4 +324,29 @@ func pageAway(t *testing.T, b *browser) {
 	p.awaitText("Sharing: no: paused")
 	p.await("it is said that the agent is back",
 		`!document.body.innerText.includes("not connected")`)
+	pageHidden(p, f)
+	f.setAway(true) // so that the page asks again, with a session that is no longer good
+	p.awaitText("not connected; trying again")
+	f.mu.Lock()
+	f.expired, f.away = true, false
+	f.mu.Unlock()
+	p.awaitText("You are not signed in any more.")
+	p.awaitText("siteagent open")
+}
+
+// pageHidden hides the tab, where nothing is asked whatever happens, and shows it again.
+func pageHidden(p *tab, f *fakeAgent) {
+	p.t.Helper()
+	const turn = `Object.defineProperty(document, "hidden", {value: %t, configurable: true}) &&
+		document.dispatchEvent(new Event("visibilitychange"))`
+	ask[bool](p, fmt.Sprintf(turn, true))
+	f.take()
+	for range 50 {
+		f.tell(func(facts *pageFacts) { facts.status.Paused = false })
+		ask[bool](p, "new Promise(done => requestAnimationFrame(() => done(true)))")
+	}
+	asked := f.take()
+	p.check(len(asked) == 0, "a hidden tab asks %v", asked)
+	ask[bool](p, fmt.Sprintf(turn, false))
+	p.awaitText("Sharing: yes")
 }

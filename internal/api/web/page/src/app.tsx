@@ -62,7 +62,7 @@ export function App({ session }: { session: Session }) {
 }
 
 function Head({ status, guest }: { status: Status | undefined; guest: boolean }) {
-  const { busy, wrong, act } = useAction();
+  const { wrong, act } = useAction();
   const leave = () =>
     act(async () => {
       await closeSession();
@@ -80,7 +80,7 @@ function Head({ status, guest }: { status: Status | undefined; guest: boolean })
         <a href="#sites">Sites</a>
       </nav>
       {guest ? <span class="faint">guest: you can look, and change nothing</span> : null}
-      <button type="button" disabled={busy} onClick={leave}>
+      <button type="button" onClick={leave}>
         Sign out
       </button>
       <Wrong text={wrong} />

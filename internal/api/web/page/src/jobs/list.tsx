@@ -6,6 +6,7 @@ import { Phases } from "../ui/bars";
 import { Section, useGuest, Wrong } from "../ui/notes";
 import { clock, number } from "../words/format";
 import { Orders } from "./orders";
+import { Step } from "../ui/buttons";
 import { doneOf, left, percentOf, toneOf, whyOf } from "./phases";
 
 const page = 10; // jobs
@@ -19,8 +20,10 @@ export function Jobs({ open, now }: { open: string; now: number }) {
     `/jobs?limit=${page}` + (before.length ? `&before=${before.at(-1)}` : ""),
   );
   const last = jobs?.at(-1)?.id;
+  // While a page is loaded the buttons stay, and with them the focus.
+  const single = before.length === 0 && jobs !== undefined && jobs.length < page;
   return (
-    <Section id="jobs" title="My jobs" wide>
+    <Section id="jobs" title={useGuest() ? "Jobs of this site" : "My jobs"} wide>
       <Wrong text={error} />
       {jobs && jobs.length === 0 ? (
         <p class="faint">
@@ -32,25 +35,20 @@ export function Jobs({ open, now }: { open: string; now: number }) {
           <Row key={j.id} job={j} open={j.id === open} now={now} />
         ))}
       </ul>
-      {before.length > 0 || (jobs?.length ?? 0) >= page ? (
+      {single ? null : (
         <p class="turn">
-          <button
-            type="button"
-            disabled={before.length === 0}
-            onClick={() => turn(before.slice(0, -1))}
-          >
+          <Step off={before.length === 0} onStep={() => turn(before.slice(0, -1))}>
             Newer
-          </button>
-          <button
-            type="button"
-            disabled={(jobs?.length ?? 0) < page || !last}
-            onClick={() => turn([...before, last ?? ""])}
+          </Step>
+          <Step
+            off={(jobs?.length ?? 0) < page || !last}
+            onStep={() => turn([...before, last ?? ""])}
           >
             Older
-          </button>
+          </Step>
           <span>page {before.length + 1}</span>
         </p>
-      ) : null}
+      )}
     </Section>
   );
 }

@@ -7,7 +7,7 @@ import { useAction, Wrong } from "../ui/notes";
 import { hasEnded } from "./phases";
 
 export function Orders({ job }: { job: Job }) {
-  const { busy, wrong, act } = useAction();
+  const { wrong, act } = useAction();
   const name = job.name || job.id;
   if (hasEnded(job.phase)) return null;
   const order = (path: string, said: string) =>
@@ -20,16 +20,11 @@ export function Orders({ job }: { job: Job }) {
   return (
     <div class="line">
       {job.held ? (
-        <button
-          type="button"
-          disabled={busy}
-          onClick={() => order("release", `Job ${name} may be placed.`)}
-        >
+        <button type="button" onClick={() => order("release", `Job ${name} may be placed.`)}>
           Release
         </button>
-      ) : null}
-      {!job.held && !job.started ? (
-        <button type="button" disabled={busy} onClick={() => order("hold", `Job ${name} is held.`)}>
+      ) : !job.started ? (
+        <button type="button" onClick={() => order("hold", `Job ${name} is held.`)}>
           Hold
         </button>
       ) : null}
@@ -37,7 +32,6 @@ export function Orders({ job }: { job: Job }) {
         label="Cancel"
         question={`Cancel job ${name}?`}
         yes="Cancel it"
-        disabled={busy}
         onYes={() => order("cancel", `Job ${name} is cancelled.`)}
       />
       <Wrong text={wrong} />

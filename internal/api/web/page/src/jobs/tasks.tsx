@@ -6,6 +6,7 @@ import { Wrong } from "../ui/notes";
 import { about, bytes, number } from "../words/format";
 import { siteOf } from "./detail";
 import { Log } from "./log";
+import { Step } from "../ui/buttons";
 import { toneOf } from "./phases";
 
 const page = 50;
@@ -26,12 +27,12 @@ export function Tasks({ job, now }: { job: Job; now: number }) {
       <Wrong text={error} />
       {job.count > page ? (
         <p class="turn">
-          <button type="button" disabled={from === 0} onClick={() => go(Math.max(0, from - page))}>
+          <Step off={from === 0} onStep={() => go(Math.max(0, from - page))}>
             Earlier tasks
-          </button>
-          <button type="button" disabled={to >= job.count} onClick={() => go(from + page)}>
+          </Step>
+          <Step off={to >= job.count} onStep={() => go(from + page)}>
             Later tasks
-          </button>
+          </Step>
           <label>
             from task{" "}
             <input

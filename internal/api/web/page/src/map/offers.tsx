@@ -5,12 +5,13 @@ import { ask, send } from "../net/http";
 import type { Offer, OfferTable } from "../net/types";
 import { useAction, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
+import { Step } from "../ui/buttons";
 import { Map } from "./map";
 
 export function Offers({ id, now }: { id: string; now: number }) {
   const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
   const [plan, show] = useState<OfferTable>();
-  const { busy, wrong, act } = useAction();
+  const { wrong, act } = useAction();
   const table = plan ?? last;
   const again = () =>
     act(async () => {
@@ -30,7 +31,7 @@ export function Offers({ id, now }: { id: string; now: number }) {
             </button>
           </>
         ) : (
-          <button type="button" disabled={busy} onClick={again}>
+          <button type="button" onClick={again}>
             Ask the sites now
           </button>
         )}
@@ -78,20 +79,12 @@ function Rows({ rows }: { rows: Offer[] }) {
       <summary>The same as a table: {rows.length} answers</summary>
       {rows.length > page ? (
         <p class="turn">
-          <button
-            type="button"
-            disabled={first === 0}
-            onClick={() => go(Math.max(0, first - page))}
-          >
+          <Step off={first === 0} onStep={() => go(Math.max(0, first - page))}>
             Nearer sites
-          </button>
-          <button
-            type="button"
-            disabled={first + page >= rows.length}
-            onClick={() => go(first + page)}
-          >
+          </Step>
+          <Step off={first + page >= rows.length} onStep={() => go(first + page)}>
             Farther sites
-          </button>
+          </Step>
         </p>
       ) : null}
       <div class="scroll" tabIndex={0} role="region" aria-label="Answers, table">

@@ -22,7 +22,7 @@ export function Pending({ now }: { now: number }) {
 }
 
 function Row({ member, now }: { member: Member; now: number }) {
-  const { busy, wrong, act } = useAction();
+  const { wrong, act } = useAction();
   const guest = useGuest();
   const name = member.name || member.site;
   const decide = (verb: string, said: string) =>
@@ -42,18 +42,13 @@ function Row({ member, now }: { member: Member; now: number }) {
       </div>
       {guest ? null : (
         <div class="line">
-          <button
-            type="button"
-            disabled={busy}
-            onClick={() => decide("admit", `${name} is a member now.`)}
-          >
+          <button type="button" onClick={() => decide("admit", `${name} is a member now.`)}>
             Accept
           </button>
           <Asking
             label="Refuse"
             question={`Keep ${name} out?`}
             yes="Keep it out"
-            disabled={busy}
             onYes={() => decide("ban", `${name} is kept out.`)}
           />
         </div>

@@ -42,6 +42,7 @@ export function reload(kind: Kind): void {
   const wait = Math.max(0, (last[kind] ?? 0) + least[kind] - Date.now());
   due[kind] = window.setTimeout(() => {
     delete due[kind];
+    if (document.hidden) return;
     last[kind] = Date.now();
     for (const load of loaders[kind]) void load();
   }, wait);

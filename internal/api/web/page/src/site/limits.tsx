@@ -5,21 +5,11 @@ import { send } from "../net/http";
 import type { Configuration, Setting, Status } from "../net/types";
 import { Section, useAction, useGuest, Wrong } from "../ui/notes";
 import { bytes } from "../words/format";
+import { Slider } from "./slider";
+import type { Limit } from "./slider";
 
 const gib = 2 ** 30;
 const lines = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]; // Mbit/s
-
-/** One limit: what a slider's place means in the agent's words and for people. */
-interface Limit {
-  name: string;
-  label: string;
-  at: number;
-  min: number;
-  max: number;
-  step: number;
-  text: (place: number) => string;
-  show: (place: number) => string;
-}
 
 /** The line's place on the slider: the lowest that is not below a rate such as 5Mbit/s. */
 function lineAt(value = ""): number {
@@ -116,6 +106,7 @@ export function Limits({ status }: { status: Status }) {
           key={l.name}
           limit={l}
           busy={busy}
+          wrong={wrong}
           place={settings.get(l.name)?.place}
           onSet={(v) => change(l.name, l.text(v))}
         />
@@ -124,54 +115,24 @@ export function Limits({ status }: { status: Status }) {
         <label key={name} class="switch">
           <input
             type="checkbox"
-            disabled={busy || !settings.has(name)}
+            disabled={!settings.has(name)}
             checked={settings.get(name)?.value === "true"}
-            onChange={(e) => change(name, String(e.currentTarget.checked))}
+            onChange={(e) => {
+              const { checked } = e.currentTarget;
+              e.currentTarget.checked = !checked; // until the agent has taken it
+              change(name, String(checked));
+            }}
           />
           {label}
         </label>
       ))}
       <Hours
         value={settings.get("owner.hours")?.value ?? ""}
-        busy={busy || !configuration}
+        busy={!configuration}
         onSet={(text) => change("owner.hours", text)}
       />
       <Wrong text={wrong || error || configuration?.problem} />
     </Section>
-  );
-}
-
-function Slider({
-  limit,
-  busy,
-  place,
-  onSet,
-}: {
-  limit: Limit;
-  busy: boolean;
-  place: string | undefined;
-  onSet: (v: number) => void;
-}) {
-  const [at, move] = useState(limit.at);
-  useEffect(() => move(limit.at), [limit.at, busy]);
-  return (
-    <label class="slider">
-      <span>{limit.label}</span>
-      <input
-        type="range"
-        name={limit.name}
-        min={limit.min}
-        max={limit.max}
-        step={limit.step}
-        value={at}
-        disabled={busy}
-        aria-valuetext={limit.show(at)}
-        title={place ? `${limit.name}, from ${place}` : limit.name}
-        onInput={(e) => move(Number(e.currentTarget.value))}
-        onChange={(e) => onSet(Number(e.currentTarget.value))}
-      />
-      <output>{limit.show(at)}</output>
-    </label>
   );
 }
 

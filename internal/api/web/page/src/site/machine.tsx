@@ -39,8 +39,8 @@ export function Machine({ status, now }: { status: Status; now: number }) {
         <Likely status={status} />
         <dt>Reached</dt>
         <dd>
-          {status.reach.reachability || "unknown"}:{plural(status.reach.direct, "site", "sites")}{" "}
-          directly, {status.reach.relayed} by a relay
+          {status.reach.reachability || "unknown"}
+          {`: ${plural(status.reach.direct, "site", "sites")} directly, ${status.reach.relayed} by a relay`}
         </dd>
         {status.machine?.pending ? (
           <>

@@ -37,7 +37,7 @@ function users(s: Status): string {
 }
 
 function Orders({ status }: { status: Status }) {
-  const { busy, wrong, act } = useAction();
+  const { wrong, act } = useAction();
   if (useGuest()) return null;
   const order = (path: string, said: string, body?: object) =>
     act(async () => {
@@ -47,34 +47,25 @@ function Orders({ status }: { status: Status }) {
     });
   return (
     <div class="orders">
-      {status.paused ? (
+      <button
+        type="button"
+        class="big"
+        onClick={() =>
+          status.paused
+            ? order("/resume", "Resumed: this site takes jobs again.")
+            : order("/pause", "Paused until you resume.", {})
+        }
+      >
+        {status.paused ? "Resume" : "Pause"}
+      </button>
+      {status.paused ? null : (
         <button
           type="button"
-          class="big"
-          disabled={busy}
-          onClick={() => order("/resume", "Resumed: this site takes jobs again.")}
+          class="big second"
+          onClick={() => order("/pause", "Paused for an hour.", { for_seconds: 3600 })}
         >
-          Resume
+          Pause for 1 h
         </button>
-      ) : (
-        <>
-          <button
-            type="button"
-            class="big"
-            disabled={busy}
-            onClick={() => order("/pause", "Paused until you resume.", {})}
-          >
-            Pause
-          </button>
-          <button
-            type="button"
-            class="big second"
-            disabled={busy}
-            onClick={() => order("/pause", "Paused for an hour.", { for_seconds: 3600 })}
-          >
-            Pause for 1 h
-          </button>
-        </>
       )}
       <Wrong text={wrong} />
     </div>

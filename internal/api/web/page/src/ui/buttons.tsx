@@ -1,16 +1,15 @@
-// Buttons that ask before something is lost.
+// Buttons that ask before something is lost, and buttons that turn pages.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
   label: string;
   question: string;
   yes: string;
-  disabled?: boolean;
   onYes: () => void;
 }
 
 /** A button that asks once more, in its own place. */
-export function Asking({ label, question, yes, disabled, onYes }: Props) {
+export function Asking({ label, question, yes, onYes }: Props) {
   const [asked, ask] = useState(false);
   const back = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -18,7 +17,7 @@ export function Asking({ label, question, yes, disabled, onYes }: Props) {
   }, [asked]);
   if (!asked)
     return (
-      <button type="button" disabled={disabled} onClick={() => ask(true)}>
+      <button type="button" onClick={() => ask(true)}>
         {label}
       </button>
     );
@@ -39,5 +38,26 @@ export function Asking({ label, question, yes, disabled, onYes }: Props) {
         Keep
       </button>
     </span>
+  );
+}
+
+interface StepProps {
+  off: boolean; // there is nothing in this direction
+  onStep: () => void;
+  children: string;
+}
+
+/** A button that turns a page. At the last one it stays where the focus is, and does nothing. */
+export function Step({ off, onStep, children }: StepProps) {
+  return (
+    <button
+      type="button"
+      aria-disabled={off}
+      onClick={() => {
+        if (!off) onStep();
+      }}
+    >
+      {children}
+    </button>
   );
 }

@@ -9,7 +9,8 @@ export const useGuest = () => useContext(Guest);
 
 export const Say = createContext<(text: string) => void>(() => {});
 
-/** Does something and says what came from it; busy while it is under way. */
+/** Does something and says what came from it; busy while it is under way, when nothing else is
+ * begun. What orders it stays enabled, so that it keeps the focus. */
 export function useAction(): {
   busy: boolean;
   wrong: string;

@@ -74,6 +74,9 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 		{"paused for a while", func(s *view.AgentStatus) {
 			s.Paused, s.PausedUntil = true, view.At(now.Add(time.Hour))
 		}, "no: paused until 16:00; siteagent resume ends that"},
+		{"paused from afar", func(s *view.AgentStatus) {
+			s.Paused, s.PausedBy, s.PausedUntil = true, "oak", view.At(now.Add(time.Hour))
+		}, "no: paused from afar by oak until 16:00; siteagent resume ends that"},
 		{"jobs leave", func(s *view.AgentStatus) {
 			s.Paused, s.Leaving, s.StopAt = true, true, view.At(now.Add(2*time.Hour))
 			s.Running[0].Leaves = "paused"

@@ -112,6 +112,7 @@ export interface Status {
   running: RunningTask[] | null;
   paused: boolean;
   paused_until?: string;
+  paused_by?: string;
   leaving?: boolean;
   stop_at?: string;
   stopping: boolean;

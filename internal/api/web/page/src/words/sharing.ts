@@ -43,7 +43,8 @@ function ownerBusy(s: Status, now: number): string {
 function pausedText(s: Status, now: number): string {
   const until = s.paused_until ? ` until ${clock(s.paused_until, now)}` : "";
   const jobs = s.leaving ? leavingText(s, now) : "";
-  return `no: paused${until}; Resume ends that${jobs ? `; ${jobs}` : ""}`;
+  const by = s.paused_by ? ` from afar by ${s.paused_by}` : "";
+  return `no: paused${by}${until}; Resume ends that${jobs ? `; ${jobs}` : ""}`;
 }
 
 /** What becomes of the jobs of a site that is paused, once they are to leave. */

@@ -141,7 +141,7 @@ type sites interface {
 // one that is known; the error is view.ErrNotFound or view.ErrConflict when that
 // fits no site or several.
 type roster interface {
-	// Members lists who takes part and who is kept out.
+	// Members lists who takes part and who is kept out, this site first, then by name and ID.
 	Members(ctx context.Context) (view.Members, error)
 	// Admit makes a site a member, and takes back a ban.
 	Admit(ctx context.Context, peer, note string) (view.MemberRow, error)
@@ -233,8 +233,10 @@ type Settings interface {
 
 // fleet shows and steers the sites whose owners allow it.
 type fleet interface {
-	// Fleet lists the members of the domain with what each says of itself, this site first.
-	Fleet(ctx context.Context) ([]view.FleetRow, error)
+	// Fleet gives a page of the members of the domain, in the order of Members, with what each
+	// says of itself. Only the sites of the page are asked. The error of a page that follows no
+	// member is that of view.Page.
+	Fleet(ctx context.Context, q view.PageQuery) ([]view.FleetRow, error)
 	// StatusAt is the state of a site, which its ID or its name names, as in PauseAt and ResumeAt.
 	StatusAt(ctx context.Context, site string) (view.AgentStatus, error)
 	// PauseAt pauses it, and returns its state then.

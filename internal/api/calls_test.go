@@ -136,7 +136,10 @@ func requests(t *testing.T) []request {
 			"leave 0s 1m0s", "pause site",
 		},
 		{"POST", "/resume", "", "", "resume", "resume site"},
-		{"GET", "/fleet", "", "", "fleet", "list fleet"},
+		{"GET", "/fleet", "", "", "fleet after: 1000", "list fleet"},
+		{"GET", "/fleet?limit=7&after=ada", "", "", "fleet after:ada 7", "list fleet"},
+		{"GET", "/fleet?limit=0", "", "", "fleet after: 1", "list fleet"},
+		{"GET", "/fleet?limit=10001", "", "", "fleet after: 10000", "list fleet"},
 		{"GET", "/members/ada/status", "", "", "status at ada", "show status from afar"},
 		{"POST", "/members/ada/pause", "", "", "pause at ada 0s false 0s", "pause site from afar"},
 		{

@@ -22,6 +22,7 @@
 //	router.go         paths, checks before a handler, errors as problems
 //	handlers.go       jobs, offers, sites, status, the owner's orders
 //	sessions.go       links to the page, signing in and out
+//	page.go           which page of a list is wanted
 //	key.go            Idempotency-Key
 //	members.go        members and invitations
 //	fleet.go          other sites, looked at and steered from afar

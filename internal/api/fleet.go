@@ -7,9 +7,9 @@ import (
 
 // ListFleet answers GET /fleet.
 func (h *handlers) ListFleet(
-	ctx context.Context, _ ListFleetRequestObject,
+	ctx context.Context, r ListFleetRequestObject,
 ) (ListFleetResponseObject, error) {
-	rows, err := h.backend.Fleet(ctx)
+	rows, err := h.backend.Fleet(ctx, pageQuery(r.Params.Limit, r.Params.After))
 	if err != nil {
 		return nil, fmt.Errorf("list fleet: %w", err)
 	}

@@ -37,10 +37,7 @@ func jobID(text string) (grid.JobID, error) {
 func (h *handlers) ListJobs(
 	ctx context.Context, r ListJobsRequestObject,
 ) (ListJobsResponseObject, error) {
-	q := view.JobQuery{Limit: defaultPage}
-	if r.Params.Limit != nil {
-		q.Limit = min(max(*r.Params.Limit, 1), maxPage)
-	}
+	q := view.JobQuery{Limit: pageLimit(r.Params.Limit)}
 	if r.Params.Since != nil {
 		q.Since = *r.Params.Since
 	}
@@ -217,11 +214,6 @@ func (h *handlers) ForgetJobs(
 	return ForgetJobs200JSONResponse{Jobs: n}, nil
 }
 
-const (
-	defaultPage = 1_000
-	maxPage     = 10_000
-)
-
 // ListTasks answers GET /jobs/{id}/tasks.
 func (h *handlers) ListTasks(
 	ctx context.Context, r ListTasksRequestObject,
@@ -230,15 +222,9 @@ func (h *handlers) ListTasks(
 	if err != nil {
 		return nil, err
 	}
-	limit := defaultPage
-	if r.Params.Limit != nil {
-		limit = min(max(*r.Params.Limit, 1), maxPage)
-	}
 	var from uint32
-	if r.Params.From != nil {
-		from = *r.Params.From
-	}
-	tasks, err := h.backend.Tasks(ctx, id, from, limit)
+	given(&from, r.Params.From)
+	tasks, err := h.backend.Tasks(ctx, id, from, pageLimit(r.Params.Limit))
 	if err != nil {
 		return nil, fmt.Errorf("list tasks of %s: %w", id, err)
 	}
@@ -282,9 +268,14 @@ func (h *handlers) PlanJob(
 
 // ListSites answers GET /sites.
 func (h *handlers) ListSites(
-	ctx context.Context, _ ListSitesRequestObject,
+	ctx context.Context, r ListSitesRequestObject,
 ) (ListSitesResponseObject, error) {
 	sites, err := h.backend.Sites(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list sites: %w", err)
+	}
+	q := pageQuery(r.Params.Limit, r.Params.After)
+	sites, err = view.Page(sites, q, func(row view.SiteRow) grid.SiteID { return row.ID })
 	if err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // defaultInvite is the default validity of an invitation.
@@ -13,9 +14,16 @@ const defaultInvite = 24 * time.Hour
 
 // ListMembers answers GET /members.
 func (h *handlers) ListMembers(
-	ctx context.Context, _ ListMembersRequestObject,
+	ctx context.Context, r ListMembersRequestObject,
 ) (ListMembersResponseObject, error) {
 	members, err := h.backend.Members(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members: %w", err)
+	}
+	q := pageQuery(r.Params.Limit, r.Params.After)
+	members.Sites, err = view.Page(
+		members.Sites, q, func(row view.MemberRow) grid.SiteID { return row.Site },
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -83,9 +91,14 @@ func (h *handlers) InviteSite(
 
 // ListInvites answers GET /invites.
 func (h *handlers) ListInvites(
-	ctx context.Context, _ ListInvitesRequestObject,
+	ctx context.Context, r ListInvitesRequestObject,
 ) (ListInvitesResponseObject, error) {
 	rows, err := h.backend.Invites(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list invitations: %w", err)
+	}
+	q := pageQuery(r.Params.Limit, r.Params.After)
+	rows, err = view.Page(rows, q, func(row view.InviteRow) string { return row.ID })
 	if err != nil {
 		return nil, fmt.Errorf("list invitations: %w", err)
 	}

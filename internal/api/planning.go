@@ -3,13 +3,21 @@ package api
 import (
 	"context"
 	"fmt"
+
+	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // ListReservations answers GET /reservations.
 func (h *handlers) ListReservations(
-	ctx context.Context, _ ListReservationsRequestObject,
+	ctx context.Context, r ListReservationsRequestObject,
 ) (ListReservationsResponseObject, error) {
 	all, err := h.backend.Reservations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list reservations: %w", err)
+	}
+	q := pageQuery(r.Params.Limit, r.Params.After)
+	all, err = view.Page(all, q, func(row view.Reservation) grid.JobID { return row.ID })
 	if err != nil {
 		return nil, fmt.Errorf("list reservations: %w", err)
 	}

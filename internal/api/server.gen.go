@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/oapi-codegen/runtime"
-
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/oapi-codegen/runtime"
 )
 
 // Defines values for GetLogsParamsStream.
@@ -378,6 +377,12 @@ type WeightsSpec = view.WeightsSpec
 // JobID defines model for JobID.
 type JobID = string
 
+// PageAfter defines model for PageAfter.
+type PageAfter = string
+
+// PageLimit defines model for PageLimit.
+type PageLimit = int
+
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
 	// After as Last-Event-ID
@@ -386,6 +391,24 @@ type StreamEventsParams struct {
 	// Now leave out what was before
 	Now         *bool   `form:"now,omitempty" json:"now,omitempty"`
 	LastEventID *uint64 `json:"Last-Event-ID,omitempty"`
+}
+
+// ListFleetParams defines parameters for ListFleet.
+type ListFleetParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListInvitesParams defines parameters for ListInvites.
+type ListInvitesParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ForgetJobsParams defines parameters for ForgetJobs.
@@ -404,8 +427,8 @@ type ListJobsParams struct {
 	// Prefix those whose IDs begin with it; then since and before do not count
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// Limit most jobs wanted
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // SubmitJobParams defines parameters for SubmitJob.
@@ -419,8 +442,35 @@ type ListTasksParams struct {
 	// From first index wanted
 	From *uint32 `form:"from,omitempty" json:"from,omitempty"`
 
-	// Limit most tasks wanted
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListMembersParams defines parameters for ListMembers.
+type ListMembersParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListReservationsParams defines parameters for ListReservations.
+type ListReservationsParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListSitesParams defines parameters for ListSites.
+type ListSitesParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // GetLogsParams defines parameters for GetLogs.
@@ -519,16 +569,16 @@ type ServerInterface interface {
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
 	// ListFleet The members of the domain with what each says of itself, this site first
 	// (GET /fleet)
-	ListFleet(w http.ResponseWriter, r *http.Request)
+	ListFleet(w http.ResponseWriter, r *http.Request, params ListFleetParams)
 	// ListGiven What this site gave, by day and submitter
 	// (GET /given)
 	ListGiven(w http.ResponseWriter, r *http.Request)
 	// RevokeInvites Make all open invitations useless
 	// (DELETE /invites)
 	RevokeInvites(w http.ResponseWriter, r *http.Request)
-	// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+	// ListInvites Which invitations were made here, the oldest first, a page at a time; closed ones until a week after their end
 	// (GET /invites)
-	ListInvites(w http.ResponseWriter, r *http.Request)
+	ListInvites(w http.ResponseWriter, r *http.Request, params ListInvitesParams)
 	// InviteSite Make an invitation to the domain
 	// (POST /invites)
 	InviteSite(w http.ResponseWriter, r *http.Request)
@@ -594,7 +644,7 @@ type ServerInterface interface {
 	ListenSite(w http.ResponseWriter, r *http.Request)
 	// ListMembers Who takes part, who is kept out, and which invitations are open
 	// (GET /members)
-	ListMembers(w http.ResponseWriter, r *http.Request)
+	ListMembers(w http.ResponseWriter, r *http.Request, params ListMembersParams)
 	// AdmitSite Make a site a member, and take back a ban
 	// (POST /members/{site}/admit)
 	AdmitSite(w http.ResponseWriter, r *http.Request, site string)
@@ -631,9 +681,9 @@ type ServerInterface interface {
 	// RecoverJobs Go on with the own jobs without standbys that are lost for good
 	// (POST /recover)
 	RecoverJobs(w http.ResponseWriter, r *http.Request)
-	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+	// ListReservations Own reservations, newest first, a page at a time; they are submitted and cancelled as jobs of kind reservation
 	// (GET /reservations)
-	ListReservations(w http.ResponseWriter, r *http.Request)
+	ListReservations(w http.ResponseWriter, r *http.Request, params ListReservationsParams)
 	// ResumeSite Take work again
 	// (POST /resume)
 	ResumeSite(w http.ResponseWriter, r *http.Request)
@@ -646,9 +696,9 @@ type ServerInterface interface {
 	// OpenSession Sign a browser in with the code of a link
 	// (POST /session)
 	OpenSession(w http.ResponseWriter, r *http.Request)
-	// ListSites The sites this agent knows
+	// ListSites The sites this agent knows, a page at a time
 	// (GET /sites)
-	ListSites(w http.ResponseWriter, r *http.Request)
+	ListSites(w http.ResponseWriter, r *http.Request, params ListSitesParams)
 	// GetStatus The state of this agent
 	// (GET /status)
 	GetStatus(w http.ResponseWriter, r *http.Request)
@@ -714,7 +764,7 @@ func (_ Unimplemented) StreamEvents(w http.ResponseWriter, r *http.Request, para
 
 // ListFleet The members of the domain with what each says of itself, this site first
 // (GET /fleet)
-func (_ Unimplemented) ListFleet(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListFleet(w http.ResponseWriter, r *http.Request, params ListFleetParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -730,9 +780,9 @@ func (_ Unimplemented) RevokeInvites(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+// ListInvites Which invitations were made here, the oldest first, a page at a time; closed ones until a week after their end
 // (GET /invites)
-func (_ Unimplemented) ListInvites(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListInvites(w http.ResponseWriter, r *http.Request, params ListInvitesParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -864,7 +914,7 @@ func (_ Unimplemented) ListenSite(w http.ResponseWriter, r *http.Request) {
 
 // ListMembers Who takes part, who is kept out, and which invitations are open
 // (GET /members)
-func (_ Unimplemented) ListMembers(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListMembers(w http.ResponseWriter, r *http.Request, params ListMembersParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -940,9 +990,9 @@ func (_ Unimplemented) RecoverJobs(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+// ListReservations Own reservations, newest first, a page at a time; they are submitted and cancelled as jobs of kind reservation
 // (GET /reservations)
-func (_ Unimplemented) ListReservations(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListReservations(w http.ResponseWriter, r *http.Request, params ListReservationsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -970,9 +1020,9 @@ func (_ Unimplemented) OpenSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListSites The sites this agent knows
+// ListSites The sites this agent knows, a page at a time
 // (GET /sites)
-func (_ Unimplemented) ListSites(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ListSites(w http.ResponseWriter, r *http.Request, params ListSitesParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1195,8 +1245,40 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 // ListFleet operation middleware
 func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListFleetParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListFleet(w, r)
+		siw.Handler.ListFleet(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1237,8 +1319,40 @@ func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.
 // ListInvites operation middleware
 func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListInvitesParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListInvites(w, r)
+		siw.Handler.ListInvites(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1834,8 +1948,40 @@ func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Req
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMembersParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListMembers(w, r)
+		siw.Handler.ListMembers(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2076,8 +2222,40 @@ func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Re
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListReservationsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListReservations(w, r)
+		siw.Handler.ListReservations(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2146,8 +2324,40 @@ func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Re
 // ListSites operation middleware
 func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSitesParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListSites(w, r)
+		siw.Handler.ListSites(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2939,6 +3149,7 @@ func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStrea
 }
 
 type ListFleetRequestObject struct {
+	Params ListFleetParams
 }
 
 type ListFleetResponseObject interface {
@@ -3053,6 +3264,7 @@ func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevo
 }
 
 type ListInvitesRequestObject struct {
+	Params ListInvitesParams
 }
 
 type ListInvitesResponseObject interface {
@@ -3859,6 +4071,7 @@ func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenS
 }
 
 type ListMembersRequestObject struct {
+	Params ListMembersParams
 }
 
 type ListMembersResponseObject interface {
@@ -4354,6 +4567,7 @@ func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecove
 }
 
 type ListReservationsRequestObject struct {
+	Params ListReservationsParams
 }
 
 type ListReservationsResponseObject interface {
@@ -4547,6 +4761,7 @@ func (response OpenSessiondefaultApplicationProblemPlusJSONResponse) VisitOpenSe
 }
 
 type ListSitesRequestObject struct {
+	Params ListSitesParams
 }
 
 type ListSitesResponseObject interface {
@@ -4736,7 +4951,7 @@ type StrictServerInterface interface {
 	// RevokeInvites Make all open invitations useless
 	// (DELETE /invites)
 	RevokeInvites(ctx context.Context, request RevokeInvitesRequestObject) (RevokeInvitesResponseObject, error)
-	// ListInvites Which invitations were made here, the oldest first; closed ones until a week after their end
+	// ListInvites Which invitations were made here, the oldest first, a page at a time; closed ones until a week after their end
 	// (GET /invites)
 	ListInvites(ctx context.Context, request ListInvitesRequestObject) (ListInvitesResponseObject, error)
 	// InviteSite Make an invitation to the domain
@@ -4841,7 +5056,7 @@ type StrictServerInterface interface {
 	// RecoverJobs Go on with the own jobs without standbys that are lost for good
 	// (POST /recover)
 	RecoverJobs(ctx context.Context, request RecoverJobsRequestObject) (RecoverJobsResponseObject, error)
-	// ListReservations Own reservations, newest first; they are submitted and cancelled as jobs of kind reservation
+	// ListReservations Own reservations, newest first, a page at a time; they are submitted and cancelled as jobs of kind reservation
 	// (GET /reservations)
 	ListReservations(ctx context.Context, request ListReservationsRequestObject) (ListReservationsResponseObject, error)
 	// ResumeSite Take work again
@@ -4856,7 +5071,7 @@ type StrictServerInterface interface {
 	// OpenSession Sign a browser in with the code of a link
 	// (POST /session)
 	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
-	// ListSites The sites this agent knows
+	// ListSites The sites this agent knows, a page at a time
 	// (GET /sites)
 	ListSites(ctx context.Context, request ListSitesRequestObject) (ListSitesResponseObject, error)
 	// GetStatus The state of this agent
@@ -5119,8 +5334,10 @@ func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, pa
 }
 
 // ListFleet operation middleware
-func (sh *strictHandler) ListFleet(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListFleet(w http.ResponseWriter, r *http.Request, params ListFleetParams) {
 	var request ListFleetRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListFleet(ctx, request.(ListFleetRequestObject))
@@ -5191,8 +5408,10 @@ func (sh *strictHandler) RevokeInvites(w http.ResponseWriter, r *http.Request) {
 }
 
 // ListInvites operation middleware
-func (sh *strictHandler) ListInvites(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListInvites(w http.ResponseWriter, r *http.Request, params ListInvitesParams) {
 	var request ListInvitesRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListInvites(ctx, request.(ListInvitesRequestObject))
@@ -5810,8 +6029,10 @@ func (sh *strictHandler) ListenSite(w http.ResponseWriter, r *http.Request) {
 }
 
 // ListMembers operation middleware
-func (sh *strictHandler) ListMembers(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListMembers(w http.ResponseWriter, r *http.Request, params ListMembersParams) {
 	var request ListMembersRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListMembers(ctx, request.(ListMembersRequestObject))
@@ -6203,8 +6424,10 @@ func (sh *strictHandler) RecoverJobs(w http.ResponseWriter, r *http.Request) {
 }
 
 // ListReservations operation middleware
-func (sh *strictHandler) ListReservations(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListReservations(w http.ResponseWriter, r *http.Request, params ListReservationsParams) {
 	var request ListReservationsRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListReservations(ctx, request.(ListReservationsRequestObject))
@@ -6330,8 +6553,10 @@ func (sh *strictHandler) OpenSession(w http.ResponseWriter, r *http.Request) {
 }
 
 // ListSites operation middleware
-func (sh *strictHandler) ListSites(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ListSites(w http.ResponseWriter, r *http.Request, params ListSitesParams) {
 	var request ListSitesRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.ListSites(ctx, request.(ListSitesRequestObject))

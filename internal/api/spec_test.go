@@ -101,3 +101,45 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		t.Errorf("phases (-type +schema):\n%s", diff)
 	}
 }
+
+// TestListsHavePages finds the operations that answer with a list, and holds them against those
+// that give a page of it. The others have a bound.
+func TestListsHavePages(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounded := []string{
+		"/given",      // 42 days
+		"/neighbours", // protocol.MaxNeighbours
+	}
+	found := map[string]string{}
+	for path, item := range spec.Paths.Map() {
+		if item.Get == nil || slices.Contains(bounded, path) {
+			continue
+		}
+		answer := item.Get.Responses.Status(200).Value.Content.Get("application/json")
+		if path == "/members" || answer != nil && answer.Schema.Value.Type.Is("array") {
+			var names []string
+			for _, p := range item.Get.Parameters {
+				names = append(names, p.Value.Name)
+			}
+			found[path] = strings.Join(names, " ")
+		}
+	}
+	want := map[string]string{
+		"/jobs": "since before prefix limit", "/jobs/{id}/tasks": "from limit",
+	}
+	for _, path := range pagedLists {
+		want[path] = "limit after"
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("parameters of lists (-want +specified):\n%s", diff)
+	}
+	limit := spec.Components.Parameters["PageLimit"].Value.Schema.Value
+	if limit.Default != 1000.0 || *limit.Min != 1 || *limit.Max != 10_000 {
+		t.Errorf("limit is %v to %v, else %v, want 1 to 10000, else 1000",
+			*limit.Min, *limit.Max, limit.Default)
+	}
+}

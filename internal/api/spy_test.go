@@ -229,8 +229,9 @@ func bareStatus() *view.AgentStatus {
 	return &view.AgentStatus{Reach: view.Reach{Relays: []grid.SiteID{}}}
 }
 
-func (s *spy) Fleet(context.Context) ([]view.FleetRow, error) {
-	return []view.FleetRow{{Site: "a", Status: bareStatus()}}, s.note("fleet")
+func (s *spy) Fleet(_ context.Context, q view.PageQuery) ([]view.FleetRow, error) {
+	return []view.FleetRow{{Site: "a", Status: bareStatus()}},
+		s.note("fleet", "after:"+q.After, q.Limit)
 }
 
 func (s *spy) StatusAt(_ context.Context, site string) (view.AgentStatus, error) {

@@ -25,6 +25,7 @@
 //	group.go           agents that go on with an owner's jobs
 //	member.go          members, invitations, checks
 //	link.go            linked domains, policies, invitations to links
+//	page.go            pages of lists
 //	event.go           events, and the log of the last ones
 //	errors.go          errors that the API answers with
 //	time.go            moments and durations in JSON

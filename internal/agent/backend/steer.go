@@ -18,8 +18,9 @@ import (
 // steerMost bounds the sites that are asked side by side.
 const steerMost = 16
 
-// Fleet lists the members of the domain with what each says of itself, this site first.
-func (b *Backend) Fleet(ctx context.Context) ([]view.FleetRow, error) {
+// Fleet gives a page of the members of the domain with what each says of itself, this site first.
+// Only the sites of the page are asked.
+func (b *Backend) Fleet(ctx context.Context, q view.PageQuery) ([]view.FleetRow, error) {
 	members, err := b.Members(ctx)
 	if err != nil {
 		return nil, err
@@ -31,6 +32,10 @@ func (b *Backend) Fleet(ctx context.Context) ([]view.FleetRow, error) {
 				Site: m.Site, Name: m.Name, Self: m.Site == b.mesh.Self(), Connected: m.Connected,
 			})
 		}
+	}
+	rows, err = view.Page(rows, q, func(row view.FleetRow) grid.SiteID { return row.Site })
+	if err != nil {
+		return nil, err
 	}
 	var all sync.WaitGroup
 	slots := make(chan struct{}, steerMost)

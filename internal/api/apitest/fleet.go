@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Fleet implements api.Fleet: this site, one that allows to be steered, and one that does not.
-func (a *Agent) Fleet(ctx context.Context) ([]view.FleetRow, error) {
+func (a *Agent) Fleet(ctx context.Context, q view.PageQuery) ([]view.FleetRow, error) {
 	own, err := a.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -16,14 +17,15 @@ func (a *Agent) Fleet(ctx context.Context) ([]view.FleetRow, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other := a.fleetSite()
-	return []view.FleetRow{
+	rows := []view.FleetRow{
 		{
 			Site: own.Site, Name: own.Name, Self: true, Connected: true, Status: &own,
 			Running: len(own.Running),
 		},
 		{Site: other.Site, Name: other.Name, Connected: true, Status: &other, Running: 1},
 		{Site: "12D3KooWshut", Name: "shut", Connected: true, Trouble: errShut.Error()},
-	}, nil
+	}
+	return view.Page(rows, q, func(row view.FleetRow) grid.SiteID { return row.Site })
 }
 
 var errShut = fmt.Errorf("%w: its owner does not allow it; there: "+

@@ -4,6 +4,7 @@
 // view.ErrConflict, view.ErrTooLarge, view.ErrBusy or grid.ErrInvalid.
 //
 //	client.go         Client: requests and their errors; jobs, sites, the agent itself
+//	pages.go          lists that come page by page
 //	submit.go         a job handed over, once
 //	tes.go            tasks of GA4GH TES
 //	data.go           files there and back, and what tasks print
@@ -197,12 +198,11 @@ type nothing struct{}
 
 // Jobs lists the agent's own submissions, newest first, page by page; a limit of 0 is none.
 func (c *Client) Jobs(ctx context.Context, q view.JobQuery) ([]view.JobView, error) {
-	const page = 1_000
 	var all []view.JobView
 	for {
-		want := page
+		want := pageRows
 		if q.Limit > 0 {
-			want = min(page, q.Limit-len(all))
+			want = min(pageRows, q.Limit-len(all))
 		}
 		query := url.Values{"limit": {strconv.Itoa(want)}}
 		set := func(name, value string) {
@@ -267,15 +267,14 @@ func (c *Client) Tasks(
 
 // AllTasks gives every task of a job, page by page.
 func (c *Client) AllTasks(ctx context.Context, id grid.JobID) ([]view.TaskView, error) {
-	const page = 1_000
 	var all []view.TaskView
 	for {
-		tasks, err := c.Tasks(ctx, id, uint32(len(all)), page)
+		tasks, err := c.Tasks(ctx, id, uint32(len(all)), pageRows)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, tasks...)
-		if len(tasks) < page || len(all) >= grid.MaxTasks {
+		if len(tasks) < pageRows || len(all) >= grid.MaxTasks {
 			return all, nil
 		}
 	}
@@ -325,7 +324,7 @@ func (c *Client) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, er
 
 // Sites lists the sites the agent knows.
 func (c *Client) Sites(ctx context.Context) ([]view.SiteRow, error) {
-	return ask[[]view.SiteRow](ctx, c, call{method: http.MethodGet, path: "/sites"}, nil)
+	return listed(ctx, c, "/sites", func(row view.SiteRow) grid.SiteID { return row.ID })
 }
 
 // Status is the agent's state.

@@ -6,11 +6,12 @@ import (
 	"net/url"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Fleet lists the members of the domain with what each says of itself.
 func (c *Client) Fleet(ctx context.Context) ([]view.FleetRow, error) {
-	return ask[[]view.FleetRow](ctx, c, call{method: http.MethodGet, path: "/fleet"}, nil)
+	return listed(ctx, c, "/fleet", func(row view.FleetRow) grid.SiteID { return row.Site })
 }
 
 // StatusAt is the state of another site, by its ID or name, whose owner allows it.

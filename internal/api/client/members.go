@@ -6,11 +6,20 @@ import (
 	"net/url"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Members lists who takes part, who is kept out, and which invitations are open.
 func (c *Client) Members(ctx context.Context) (view.Members, error) {
-	return ask[view.Members](ctx, c, call{method: http.MethodGet, path: "/members"}, nil)
+	var newest view.Members
+	sites, err := everyPage(func(query url.Values) ([]view.MemberRow, error) {
+		var err error
+		in := call{method: http.MethodGet, path: "/members", query: query}
+		newest, err = ask[view.Members](ctx, c, in, nil)
+		return newest.Sites, err
+	}, func(row view.MemberRow) grid.SiteID { return row.Site })
+	newest.Sites = sites
+	return newest, err
 }
 
 // Admit makes a site, by its ID or name, a member, and takes back a ban.
@@ -51,7 +60,7 @@ func (c *Client) Invite(ctx context.Context, terms view.InviteTerms) (view.Invit
 
 // Invites lists the invitations that were made there, the oldest first, closed ones included.
 func (c *Client) Invites(ctx context.Context) ([]view.InviteRow, error) {
-	return ask[[]view.InviteRow](ctx, c, call{method: http.MethodGet, path: "/invites"}, nil)
+	return listed(ctx, c, "/invites", func(row view.InviteRow) string { return row.ID })
 }
 
 // Revoke makes an open invitation useless; it is named by its ID, the beginning of that, or its

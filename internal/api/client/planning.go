@@ -5,11 +5,14 @@ import (
 	"net/http"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // Reservations lists the agent's own reservations, newest first.
 func (c *Client) Reservations(ctx context.Context) ([]view.Reservation, error) {
-	return ask[[]view.Reservation](ctx, c, call{method: http.MethodGet, path: "/reservations"}, nil)
+	return listed(
+		ctx, c, "/reservations", func(row view.Reservation) grid.JobID { return row.ID },
+	)
 }
 
 // Planning says in what order those that wait in the site's plan move up.

@@ -129,7 +129,7 @@ func methods() []method {
 		}, "GET /jobs/" + odd + "/offers", 200, `{"round":3}`, table},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Sites(ctx))
-		}, "GET /sites", 200, `[{"name":"n"}]`, []view.SiteRow{{Name: "n"}}},
+		}, "GET /sites?limit=1000", 200, `[{"name":"n"}]`, []view.SiteRow{{Name: "n"}}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Status(ctx))
 		}, "GET /status", 200, `{"name":"n"}`, view.AgentStatus{Name: "n"}},
@@ -150,7 +150,7 @@ func methods() []method {
 		}, "POST /resume", 204, "", nil},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) { return of(c.Fleet(ctx)) },
-			"GET /fleet", 200, `[{"name":"n"}]`,
+			"GET /fleet?limit=1000", 200, `[{"name":"n"}]`,
 			[]view.FleetRow{{Name: "n"}},
 		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
@@ -200,7 +200,9 @@ func methods() []method {
 		}, "GET /tasks/aaaabbbbccccdddd.2/logs?follow=true&offset=9&stream=stderr", 200, "text", "text"},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Members(ctx))
-		}, "GET /members", 200, `{"domain":"d"}`, view.Members{Domain: "d"}},
+		}, "GET /members?limit=1000", 200, `{"domain":"d","sites":[]}`, view.Members{
+			Domain: "d", Sites: []view.MemberRow{},
+		}},
 		{
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return of(c.Admit(ctx, "a/b", "back"))
@@ -233,7 +235,7 @@ func methods() []method {
 		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Invites(ctx))
-		}, "GET /invites", 200, `[{"id":"i"}]`, []view.InviteRow{{ID: "i"}}},
+		}, "GET /invites?limit=1000", 200, `[{"id":"i"}]`, []view.InviteRow{{ID: "i"}}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Revoke(ctx, "a/b"))
 		}, "DELETE /invites/" + odd, 200, `{"id":"i"}`, view.InviteRow{ID: "i"}},
@@ -289,7 +291,7 @@ func methods() []method {
 		}, "POST /check", 200, `{"reason":"r"}`, view.CheckResult{Reason: "r"}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Reservations(ctx))
-		}, "GET /reservations", 200, `[{"name":"n"}]`, []view.Reservation{{Name: "n"}}},
+		}, "GET /reservations?limit=1000", 200, `[{"name":"n"}]`, []view.Reservation{{Name: "n"}}},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Planning(ctx))
 		}, "GET /planning", 200, `{"policy":"edf"}`, view.Planning{Policy: "edf"}},

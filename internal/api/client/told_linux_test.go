@@ -144,7 +144,7 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 	nobody := connect(t, "/nonexistent/s.sock", "")
 	_, err := nobody.Sites(t.Context())
 	told("nobody", err, `agent unreachable at /nonexistent/s.sock: Get `+
-		`"http://localhost/api/v1/sites": dial unix /nonexistent/s.sock: connect: `+
+		`"http://localhost/api/v1/sites?limit=1000": dial unix /nonexistent/s.sock: connect: `+
 		`no such file or directory`)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

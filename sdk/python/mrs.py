@@ -182,7 +182,13 @@ class Mesh:
 
     def sites(self):
         """The sites that the agent knows."""
-        return self._ask("GET", "/sites")
+        found, query = [], {"limit": 1000}
+        while True:
+            page = self._ask("GET", "/sites", query=query)
+            found += page
+            if len(page) < query["limit"]:
+                return found
+            query["after"] = page[-1]["id"]
 
     def status(self):
         """The state of the agent."""

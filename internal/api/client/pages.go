@@ -13,7 +13,7 @@ import (
 
 const (
 	pageRows  = 1_000 // of a list, asked for at a time
-	mostPages = 100   // of a list; no mesh is that large
+	mostPages = 100   // of a list; an agent keeps fewer rows of each kind
 	mostTries = 3     // of reading a list from its beginning to its end
 )
 

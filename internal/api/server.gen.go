@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/oapi-codegen/runtime"
-
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/oapi-codegen/runtime"
 )
 
 // Defines values for GetLogsParamsStream.

@@ -51,7 +51,7 @@ func pageWords(t *testing.T, b *browser) {
 	}
 	for i, hours := range []string{
 		"mon-fri 18:00-08:00", "sat-sun 00:00-24:00, wed 12:00-13:00", "22:00-06:00",
-		"fri-mon 20:00-04:00", "sun 23:00-01:00",
+		"fri-mon 20:00-04:00", "sun 23:00-01:00", "mon-fri 18:00-08:00, mon-fri 08:00-18:00 25%",
 	} {
 		p.wantHours(f, hours, fmt.Sprintf("hours-%d", i))
 	}

@@ -101,9 +101,21 @@ func sharing(s view.AgentStatus, now time.Time) string {
 		return "yes, but no other site is connected"
 	case s.Ceilings.MilliCPUs > 0 && s.InUse.MilliCPUs >= s.Ceilings.MilliCPUs:
 		return "yes, all cores that you give are in use"
+	case s.Owner != nil && s.Owner.Share > 0:
+		return shareText(s, now)
 	default:
 		return "yes"
 	}
+}
+
+// shareText says what part of the cores the hours give now, and until when.
+func shareText(s view.AgentStatus, now time.Time) string {
+	text := fmt.Sprintf("yes, %d %% of the cores", s.Owner.Share)
+	hours, err := yield.ParseHours(s.Owner.Hours)
+	if until := hours.ShareUntil(now); err == nil && !until.IsZero() {
+		text += " until " + dayText(until, now)
+	}
+	return text + " (owner.hours)"
 }
 
 // diskText says why the disk keeps a site from sharing.

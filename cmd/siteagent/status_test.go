@@ -101,6 +101,9 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 		{"outside the hours", func(s *view.AgentStatus) {
 			s.Owner.Busy, s.Owner.Hours = true, "mon-fri 18:00-08:00"
 		}, "no: you share this machine mon-fri 18:00-08:00; again from 18:00"},
+		{"a share of the cores", func(s *view.AgentStatus) {
+			s.Owner.Hours, s.Owner.Share = "mon-fri 08:00-18:00 25%, 18:00-08:00", 25
+		}, "yes, 25 % of the cores until 18:00 (owner.hours)"},
 		{
 			"no kind of work", func(s *view.AgentStatus) { s.Kinds = nil },
 			"no: this machine can run no jobs",

@@ -34,7 +34,7 @@ type Owner struct {
 func (a *Agent) watchOwner() {
 	cfg := a.watching(a.cfg.Owner)
 	cfg.Root, cfg.Watch = a.cfg.Owner.Root, a.cfg.Host.Every > 0
-	cfg.Use, cfg.Ends = a.work.use, a.tellReturns
+	cfg.Use, cfg.Ends, cfg.Share = a.work.use, a.tellReturns, a.tellShare
 	a.owner = owner.New(cfg)
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -73,6 +73,15 @@ func (a *Agent) tellReturns(ends time.Time) {
 		at = a.clock.now().Add(ends.Sub(a.clock.real()))
 	}
 	a.site.tell(step.OwnerReturns{At: at})
+}
+
+// tellShare tells the site what part of the cores its owner gives at this time of the week.
+func (a *Agent) tellShare(percent int, until time.Time) {
+	in := step.ShareChanged{Percent: int64(percent)}
+	if !until.IsZero() {
+		in.Until = a.clock.now().Add(until.Sub(a.clock.real()))
+	}
+	a.site.tell(in)
 }
 
 // rules say how much of the owner's own work is too much.

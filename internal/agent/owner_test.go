@@ -131,6 +131,52 @@ func TestOwnerComesAndGoes(t *testing.T) {
 	}
 }
 
+// In hours with a share of the cores what takes more is suspended, and goes on when they are over.
+func TestHoursWithAShare(t *testing.T) {
+	t.Parallel()
+	c := agent.Plans(t, 1)[0]
+	one := start(t, c)
+	cores := int(c.Capability.Total.MilliCPUs / 1000)
+	var ids []grid.TaskID
+	for range cores {
+		ids = append(ids, one.submit(t, one.job(t, "run=20s")))
+	}
+	for _, id := range ids {
+		one.await(t, id, view.PhaseRunning)
+	}
+	within := func(hours string) {
+		t.Helper()
+		terms := one.Terms()
+		var err error
+		if terms.Owner.Hours, err = yield.ParseHours(hours); err != nil {
+			t.Fatal(err)
+		}
+		if err = one.Change(t.Context(), terms); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := func(want int) {
+		t.Helper()
+		agent.Eventually(t, fmt.Sprintf("%d of %d run", want, cores), func() bool {
+			n := 0
+			for _, id := range ids {
+				if one.task(t, id).Phase == view.PhaseRunning {
+					n++
+				}
+			}
+			return n == want
+		})
+	}
+	within("00:00-24:00 50%")
+	running(cores / 2)
+	status, err := one.Status(t.Context())
+	if err != nil || status.Owner == nil || status.Owner.Share != 50 || status.Owner.Busy {
+		t.Errorf("status %+v, %v; want a share of 50 %%", status.Owner, err)
+	}
+	within("")
+	running(cores)
+}
+
 // An owner who stays gets rid of the attempt, and the task runs elsewhere.
 func TestOwnerStays(t *testing.T) {
 	t.Parallel()

@@ -149,7 +149,8 @@ func ownerSettings() []setting[Agent] {
 	return []setting[Agent]{
 		key("owner.yield", "freeze jobs while you use the machine",
 			func(a *Agent) *bool { return &a.Owner.Yield }, asBool()).documented().live(),
-		key("owner.hours", `share the machine only then, such as "mon-fri 18:00-08:00"; empty = always`,
+		key("owner.hours", `share only then: "mon-fri 18:00-08:00, `+
+			`mon-fri 08:00-18:00 25%"; empty = always`,
 			func(a *Agent) *yield.Hours { return &a.Owner.Hours }, asHours()).documented().live(),
 		key("owner.battery", "share the machine also while it runs on battery",
 			func(a *Agent) *bool { return &a.Owner.Battery }, asBool()).documented().live(),

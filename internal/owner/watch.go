@@ -29,6 +29,10 @@ type Config struct {
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
 	Ends func(time.Time)
+	// Share is told what part of the cores the hours give, in percent, and until when by Now, each
+	// time that this is another part; all of them before the first time. Outside of the hours it is
+	// told nothing. nil and the goroutine: as Ends.
+	Share func(percent int, until time.Time)
 	// Now is the time for Hours and for the looks; nil = time.Now.
 	Now func() time.Time
 }
@@ -43,6 +47,7 @@ type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
 	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
+	Share  int         // part of the cores that the hours give, in percent; 0 outside of them
 	Hook   string      // what is wrong with the owner's program, for people; empty: nothing
 	Input  string      // why it is not known whether keyboard or mouse are used; empty: it is
 }
@@ -131,6 +136,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	defer runtime.UnlockOSThread()
 	var before look
 	var ends time.Time
+	share := 100
 	cfg, p := w.now()
 	judge, source, hook, input := yield.New(cfg.Rules), newPower(cfg.Root), newHook(), newInput()
 	defer hook.stop()
@@ -162,6 +168,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 			cfg.Ends(state.Ends)
 		}
 		ends = state.Ends
+		share = cfg.tellShare(share, state.Share)
 		looked()
 		due := tick.C
 		if p == nil && cfg.idle() {
@@ -176,6 +183,15 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 			return
 		}
 	}
+}
+
+// tellShare tells the share if it is another one than before, and returns what was told last.
+func (c Config) tellShare(before, now int) int {
+	if now == 0 || now == before || c.Share == nil {
+		return before
+	}
+	c.Share(now, c.Hours.ShareUntil(c.Now()))
+	return now
 }
 
 // look holds what one look found.
@@ -199,10 +215,11 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 			}
 		}
 	}
-	if !cfg.Hours.Open(now) {
+	share := cfg.Hours.Share(now)
+	if share == 0 {
 		state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + cfg.Hours.String()}
 	}
-	state.Ends = cfg.Hours.Ends(now)
+	state.Ends, state.Share = cfg.Hours.Ends(now), share
 	return state, sample, this
 }
 

@@ -415,6 +415,29 @@ func TestTheFirstLookIsToldBeforeItIsOver(t *testing.T) {
 	})
 }
 
+// The share of the cores is told when it becomes another one, with the time until when it is so.
+func TestTheShareOfTheHoursIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at midnight UTC, 2000-01-01
+		hours, err := yield.ParseHours("00:00-00:01, 00:01-00:02 25%, 00:03-00:04 25%, 00:04-00:05")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		watching(t, Config{
+			Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: hours,
+			Now: func() time.Time { return time.Now().UTC() },
+			Share: func(percent int, until time.Time) {
+				told = append(told, fmt.Sprintf("%d%% until %s", percent, until.Format("15:04")))
+			},
+		})
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		if got, want := fmt.Sprint(told), "[25% until 00:02 100% until 00:05]"; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+	})
+}
+
 // When the hours end is told once for each time, in the hours before it.
 func TestTheEndOfTheHoursIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight UTC, 2000-01-01

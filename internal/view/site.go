@@ -132,6 +132,8 @@ type FleetRow struct {
 type OwnerView struct {
 	How   string `json:"how"`             // what is watched, or why nothing is
 	Hours string `json:"hours,omitempty"` // when it is shared; left out: always
+	// part of the cores that the hours give now, in percent; left out: all, or none
+	Share int    `json:"share_percent,omitempty"`
 	Busy  bool   `json:"busy"`            // the owner needs the machine now
 	Why   string `json:"why,omitempty"`   // while busy
 	Hook  string `json:"hook,omitempty"`  // program that is asked whether it is shared

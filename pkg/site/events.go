@@ -55,6 +55,8 @@ const (
 	eventDraining        = "draining"             // info
 	eventBanned          = "banned"               // info: Value = its attempts; debug: a message of it
 	eventCapacityChanged = "capacity_changed"     // info
+	eventShareChanged    = "share_changed"        // info; Value: percent of the cores
+	eventSurplus         = "surplus"              // info; an attempt takes more than the share
 	eventTermsChanged    = "terms_changed"        // info
 	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen
 	eventOwnerAway       = "owner_away"           // info; the owner needs the machine no more

@@ -74,6 +74,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 		m.advance()
 		m.dispatch(in)
 		m.advance() // what became free may start what waited for it
+		m.settleShare()
 	}
 	m.armPlan()
 	return m.out.Take()
@@ -175,6 +176,8 @@ func (m *Machine) dispatch(in step.Input) { //nolint:cyclop // the one list of i
 		m.onOwnerReturns(in)
 	case step.SpaceChanged:
 		m.onSpace(in)
+	case step.ShareChanged:
+		m.onShare(in)
 	case step.PlanningChanged:
 		m.onPlanning(in)
 	case step.TermsChanged:
@@ -273,7 +276,7 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onOwnerTimer()
 	case timerBookings:
 		m.onBookingsTimer()
-	case timerPlan: // every Step advances the plan
+	case timerPlan, timerShare: // every Step advances the plan, and settles the share
 	default:
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "timer " + key.Name})
 	}

@@ -31,6 +31,7 @@ type owner struct {
 	draining bool        // no fact: it ends with the agent
 	busy     grid.Reason // why the owner has the machine alone, ReasonNone: it is shared
 	full     bool        // the disk takes no more data; no fact either
+	share    share       // of the cores that are given at this time of the week; no fact either
 	returns  time.Time   // when the hours end in which it is shared; zero: not known, no fact
 }
 
@@ -218,13 +219,19 @@ func (m *Machine) dropOutgrown() {
 // othersStay is the time for which the load of other programs is expected to last.
 const othersStay = 5 * time.Minute
 
-// setOutage tells the plan what other programs take of the machine: it is missing
-// now and for a while, and what is planned for later does not feel it.
+// setOutage tells the plan what other programs take of the machine, and what the owner gives less
+// at this time of the week: it is missing now and for a while, and what is planned for later does
+// not feel it.
 func (m *Machine) setOutage() {
-	missing := m.capability.Total.Sub(m.left.Total)
+	left := m.left.Total
+	left.MilliCPUs = min(left.MilliCPUs, m.sharedCores())
+	missing := m.capability.Total.Sub(left)
 	m.plan.othersUntil = time.Time{}
 	if missing != (grid.Resources{}) {
 		m.plan.othersUntil = m.now.Add(othersStay)
+		if until := m.owner.share.until; until.After(m.plan.othersUntil) {
+			m.plan.othersUntil = until
+		}
 	}
 	m.plan.SetOutage(missing, m.plan.othersUntil)
 }

@@ -386,6 +386,10 @@ func (p *player) rare() {
 	case 15:
 		p.give(step.OwnerReturns{At: p.now.Add(p.span())})
 	case 13:
+		if p.next(2) == 0 {
+			p.give(step.ShareChanged{Percent: int64(1 + p.next(100)), Until: p.now.Add(time.Hour)})
+			return
+		}
 		p.give(step.SpaceChanged{Full: p.next(2) == 0})
 	case 10:
 		p.give(step.OwnerBusy{Reason: grid.ReasonOwnerBusy + grid.Reason(p.next(3))})

@@ -56,6 +56,9 @@ type attempt struct {
 	// capacity and its leases and goes on when the plan says so.
 	displaced grid.Reason
 
+	// surplus is for one that takes more than the owner gives at this time of the week.
+	surplus bool
+
 	// quiet is for one that is being stopped: its submitter wants that, or has given it
 	// up, and does not hear of the end. An award that repeats its token finds it stale.
 	quiet bool

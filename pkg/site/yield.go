@@ -104,6 +104,9 @@ func (m *Machine) frozenFor(a *attempt) grid.Reason {
 	if why := m.owner.needs(); why != grid.ReasonNone {
 		return why
 	}
+	if a.displaced == grid.ReasonNone && a.surplus {
+		return grid.ReasonOwnerHours
+	}
 	return a.displaced
 }
 

@@ -48,6 +48,7 @@ var inputTypes = map[string]func([]byte) (Input, error){ //nolint:gochecknogloba
 	"TermsChanged":        readInput[TermsChanged],
 	"Collected":           readInput[Collected],
 	"SpaceChanged":        readInput[SpaceChanged],
+	"ShareChanged":        readInput[ShareChanged],
 	"HeldChanged":         readInput[HeldChanged],
 	"CapacityChanged":     readInput[CapacityChanged],
 	"Pause":               readInput[Pause],

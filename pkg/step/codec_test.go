@@ -81,6 +81,7 @@ func inputs() []func(*rapid.T) Input {
 		learned, generated[Pause], generated[Resume], generated[Drain], generated[OwnerBusy],
 		generated[OwnerAway], generated[Submit], generated[Probe], generated[CancelJob],
 		generated[ForgetJob], generated[Archived], generated[BansChanged], generated[SpaceChanged],
+		generated[ShareChanged],
 		generated[AttemptsDied], generated[CanSave], generated[Saved], generated[Pulled],
 		generated[OwnerReturns], generated[MoveTasks], generated[HoldJob],
 		generated[Controller],

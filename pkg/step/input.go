@@ -208,6 +208,13 @@ type Collected struct {
 	Local bool `json:",omitempty"`
 }
 
+// ShareChanged says what part of the cores the owner gives at this time of the week. Running
+// attempts that take more are suspended until it is more again.
+type ShareChanged struct {
+	Percent int64     // of the ceiling, 1 to 100; 100 = all
+	Until   time.Time // when that changes next; zero: not known
+}
+
 // SpaceChanged says whether this site's disk takes more data. A run begins with space. While it
 // takes none, the site offers and starts nothing and running attempts are suspended, as while
 // the owner is busy, and results wait at other sites.
@@ -379,6 +386,7 @@ func (PlanningChanged) input()     {}
 func (TermsChanged) input()        {}
 func (Collected) input()           {}
 func (SpaceChanged) input()        {}
+func (ShareChanged) input()        {}
 func (HeldChanged) input()         {}
 func (CapacityChanged) input()     {}
 func (Pause) input()               {}

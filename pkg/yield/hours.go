@@ -3,6 +3,7 @@ package yield
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,6 +18,7 @@ type Hours struct {
 // window begins on some days of the week and lasts to the same or the next day.
 type window struct {
 	days     [7]bool // by time.Weekday, on which it begins
+	percent  int     // of the cores that are shared then, 1 to 100
 	from, to int     // minutes since midnight; to is beyond the day when it ends on the next
 }
 
@@ -31,7 +33,8 @@ var dayNames = [...]string{ //nolint:gochecknoglobals // a constant table
 
 // ParseHours reads windows such as "mon-fri 18:00-08:00, sat-sun 00:00-24:00". A
 // window without days is for all of them; one that ends before it begins ends on
-// the next day. The empty text is always.
+// the next day. With a share behind it, "mon-fri 08:00-18:00 25%", no more than that
+// part of the cores is shared then. The empty text is always.
 func ParseHours(text string) (Hours, error) {
 	h := Hours{text: strings.TrimSpace(text)}
 	if h.text == "" {
@@ -51,12 +54,17 @@ func ParseHours(text string) (Hours, error) {
 }
 
 func parseWindow(text string) (window, error) {
-	wrong := fmt.Errorf("hours %q: want days and times such as mon-fri 18:00-08:00", text)
-	days, times, both := strings.Cut(text, " ")
-	if !both {
-		days, times = "sun-sat", text
+	wrong := fmt.Errorf("hours %q: want days and times such as mon-fri 18:00-08:00, "+
+		"and behind them a share of the cores such as 25%%, if it is not all", text)
+	rest, percent, ok := cutShare(text)
+	if !ok {
+		return window{}, wrong
 	}
-	var w window
+	days, times, both := strings.Cut(rest, " ")
+	if !both {
+		days, times = "sun-sat", rest
+	}
+	w := window{percent: percent}
 	first, last, isRange := strings.Cut(strings.ToLower(days), "-")
 	if !isRange {
 		last = first
@@ -84,6 +92,18 @@ func parseWindow(text string) (window, error) {
 	return w, nil
 }
 
+// cutShare takes the share off the end of a window; 100 where there is none.
+func cutShare(text string) (rest string, percent int, ok bool) {
+	at := strings.LastIndexByte(text, ' ')
+	share, is := strings.CutSuffix(text[at+1:], "%")
+	if !is {
+		return text, 100, true
+	}
+	percent, err := strconv.Atoi(share)
+	ok = err == nil && percent >= 1 && percent <= 100
+	return strings.TrimSpace(text[:max(at, 0)]), percent, ok
+}
+
 // parseMinute reads hh:mm from 00:00 to 24:00.
 func parseMinute(text string) (int, bool) {
 	const form = len("00:00")
@@ -103,15 +123,40 @@ func parseMinute(text string) (int, bool) {
 // Open reports whether the owner shares the machine at a time, as the clock on
 // the wall of t's zone shows it.
 func (h Hours) Open(t time.Time) bool {
+	return h.Share(t) > 0
+}
+
+// Share is the part of the cores that the owner shares at a time, in percent: the largest of the
+// windows that are open then; 0: none is.
+func (h Hours) Share(t time.Time) (percent int) {
 	if len(h.windows) == 0 {
-		return true
+		return 100
 	}
 	minute, today := 60*t.Hour()+t.Minute(), int(t.Weekday())
 	yesterday := (today + len(dayNames) - 1) % len(dayNames)
-	return slices.ContainsFunc(h.windows, func(w window) bool {
-		return w.days[today] && minute >= w.from && minute < w.to ||
-			w.days[yesterday] && minute+day < w.to
-	})
+	for _, w := range h.windows {
+		if w.days[today] && minute >= w.from && minute < w.to ||
+			w.days[yesterday] && minute+day < w.to {
+			percent = max(percent, w.percent)
+		}
+	}
+	return percent
+}
+
+// ShareUntil is when the share is another one than at t, next after t. The zero time: never.
+func (h Hours) ShareUntil(t time.Time) (first time.Time) {
+	now := h.Share(t)
+	for ahead := -1; ahead <= len(dayNames)+1; ahead++ {
+		for _, w := range h.windows {
+			for _, minute := range []int{w.from, w.to} {
+				at := time.Date(t.Year(), t.Month(), t.Day()+ahead, 0, minute, 0, 0, t.Location())
+				if at.After(t) && (first.IsZero() || at.Before(first)) && h.Share(at) != now {
+					first = at
+				}
+			}
+		}
+	}
+	return first
 }
 
 // Ends returns when the time ends, next after t, in which the owner shares the machine: after a

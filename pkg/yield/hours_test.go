@@ -36,6 +36,8 @@ func TestHours(t *testing.T) {
 		{"fri-mon 10:00-11:00", fri, "10:30", true},
 		{"SAT 00:00-24:00", sat, "00:00", true},
 		{"sat 00:00-24:00", sun, "00:00", false},
+		{"mon 08:00-18:00 25%", mon, "12:00", true},
+		{"08:00-18:00 1%", mon, "18:00", false},
 	}
 	for _, tt := range tests {
 		h, err := ParseHours(tt.hours)
@@ -49,6 +51,7 @@ func TestHours(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"x", "mon", "mon 18:00", "mon-fry 18:00-08:00", "mon 25:00-08:00",
+		"mon 08:00-18:00 0%", "mon 08:00-18:00 101%", "mon 08:00-18:00 x%", "25%", " 25%",
 		"mon 18:60-20:00", "mon 08:00-08:00", "mon 24:00-08:00",
 		",", "mon-fri  ", strings.Repeat("mon 10:00-11:00,", 40) + "mon 10:00-11:00",
 	} {
@@ -61,7 +64,7 @@ func TestHours(t *testing.T) {
 // The dumb twin marks every minute of the week.
 func TestHoursTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var marked [7 * day]bool
+		var marked [7 * day]int // percent
 		var parts []string
 		for range rapid.IntRange(1, 4).Draw(t, "windows") {
 			first, last := rapid.IntRange(0, 6).Draw(t, "first"), rapid.IntRange(0, 6).Draw(t, "last")
@@ -70,11 +73,13 @@ func TestHoursTwin(t *testing.T) {
 			if to == 0 {
 				to = day
 			}
-			parts = append(parts, fmt.Sprintf("%s-%s %02d:%02d-%02d:%02d",
-				dayNames[first], dayNames[last], from/60, from%60, to/60, to%60))
+			percent := rapid.IntRange(1, 100).Draw(t, "percent")
+			parts = append(parts, fmt.Sprintf("%s-%s %02d:%02d-%02d:%02d %d%%",
+				dayNames[first], dayNames[last], from/60, from%60, to/60, to%60, percent))
 			for d := first; ; d = (d + 1) % 7 {
 				for m := range long {
-					marked[(d*day+from+m)%(7*day)] = true
+					at := (d*day + from + m) % (7 * day)
+					marked[at] = max(marked[at], percent)
 				}
 				if d == last {
 					break
@@ -88,8 +93,22 @@ func TestHoursTwin(t *testing.T) {
 		sunday := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 		for range 50 {
 			m := rapid.IntRange(0, 7*day-1).Draw(t, "minute")
-			if got := h.Open(sunday.Add(time.Duration(m) * time.Minute)); got != marked[m] {
-				t.Fatalf("%s: minute %d of the week: %t, want %t", h, m, got, marked[m])
+			at := sunday.Add(time.Duration(m) * time.Minute)
+			if got := h.Share(at); got != marked[m] || h.Open(at) != (got > 0) {
+				t.Fatalf("%s: minute %d of the week: %d %%, want %d", h, m, got, marked[m])
+			}
+			next := m
+			for range 7 * day {
+				if next = (next + 1) % (7 * day); marked[next] != marked[m] {
+					break
+				}
+			}
+			var want time.Time
+			if marked[next] != marked[m] {
+				want = at.Add(time.Duration((next-m+7*day)%(7*day)) * time.Minute)
+			}
+			if got := h.ShareUntil(at); !got.Equal(want) {
+				t.Fatalf("%s: from %s until %s, want %s", h, at, got, want)
 			}
 		}
 	})

@@ -40,6 +40,9 @@ func ownerView(terms agent.Owner, r owner.Report) *view.OwnerView {
 		How: r.How, Hours: terms.Hours.String(), Busy: r.State.Reason != grid.ReasonNone,
 		Why: r.State.Why, CostPercent: percent * r.Cost,
 	}
+	if r.State.Share < percent {
+		v.Share = r.State.Share
+	}
 	v.Input = terms.Input
 	if len(terms.Hook) > 0 {
 		v.Hook = terms.Hook[0]

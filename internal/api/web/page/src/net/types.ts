@@ -43,6 +43,7 @@ export interface Notice {
 export interface OwnerView {
   how: string;
   hours?: string;
+  share_percent?: number;
   busy: boolean;
   why?: string;
   hook?: string;

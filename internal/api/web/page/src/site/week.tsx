@@ -1,5 +1,5 @@
 // The hours of the week in which the site is shared, as a strip for each day.
-import { nextChange, open, windowsOf } from "../words/hours";
+import { nextShare, share, windowsOf } from "../words/hours";
 import { clock } from "../words/format";
 
 const names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -7,7 +7,7 @@ const names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 export function Week({ hours, now }: { hours: string; now: number }) {
   const windows = hours ? windowsOf(hours) : undefined;
   if (!windows) return <p>{hours ? `Shared ${hours}` : "Shared at all hours"}</p>;
-  const next = nextChange(windows, now);
+  const next = nextShare(windows, now);
   const [left, wide, tall] = [34, 16, 12];
   const cells = names.flatMap((name, row) =>
     Array.from({ length: 24 }, (_, hour) => ({ name, row, hour })),
@@ -30,22 +30,25 @@ export function Week({ hours, now }: { hours: string; now: number }) {
             {h}:00
           </text>
         ))}
-        {cells.map(({ row, hour }) => (
-          <rect
-            key={`${row}.${hour}`}
-            x={left + hour * wide}
-            y={row * tall + 1}
-            width={wide - 1}
-            height={tall - 2}
-            class={
-              (open(windows, (row + 1) % 7, hour * 60) ? "shared" : "closed") +
-              ((row + 1) % 7 === today.getDay() && hour === today.getHours() ? " present" : "")
-            }
-          />
-        ))}
+        {cells.map(({ row, hour }) => {
+          const percent = share(windows, (row + 1) % 7, hour * 60);
+          const present = (row + 1) % 7 === today.getDay() && hour === today.getHours();
+          return (
+            <rect
+              key={`${row}.${hour}`}
+              x={left + hour * wide}
+              y={row * tall + 1}
+              width={wide - 1}
+              height={tall - 2}
+              class={(percent ? "shared" : "closed") + (present ? " present" : "")}
+              fill-opacity={percent ? 0.25 + (0.75 * percent) / 100 : 1}
+            />
+          );
+        })}
       </svg>
       <figcaption>
-        Shared {hours} (filled){next ? `; changes ${clock(new Date(next).toISOString(), now)}` : ""}
+        Shared {hours} (filled, paler with a share)
+        {next ? `; changes ${clock(new Date(next).toISOString(), now)}` : ""}
       </figcaption>
     </figure>
   );

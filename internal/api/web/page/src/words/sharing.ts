@@ -1,7 +1,7 @@
 // Whether a site shares and, if not, why: the words of siteagent status.
 import type { Status } from "../net/types";
 import { bytes, clock, plural } from "./format";
-import { nextChange, open, windowsOf } from "./hours";
+import { nextChange, nextShare, share, windowsOf } from "./hours";
 
 const fullDisk = 16 << 20; // bytes that the agent needs for its own records
 const calm = 10; // seconds of quiet after which jobs go on
@@ -17,7 +17,7 @@ function ownerBusy(s: Status, now: number): string {
   const { hours = "", why = "" } = s.owner ?? { hours: "", why: "" };
   const windows = hours ? windowsOf(hours) : undefined;
   const at = new Date(now);
-  if (windows && !open(windows, at.getDay(), at.getHours() * 60 + at.getMinutes())) {
+  if (windows && !share(windows, at.getDay(), at.getHours() * 60 + at.getMinutes())) {
     const next = nextChange(windows, now);
     return (
       `no: you share this machine ${hours}` +
@@ -69,6 +69,14 @@ function leavingText(s: Status, now: number): string {
   return parts.join(", ");
 }
 
+/** What part of the cores the hours give now, and until when. */
+function shareText(s: Status, now: number): string {
+  const windows = windowsOf(s.owner?.hours ?? "") ?? [];
+  const next = nextShare(windows, now);
+  const until = next ? ` until ${clock(new Date(next).toISOString(), now)}` : "";
+  return `yes, ${s.owner?.share_percent} % of the cores${until} (owner.hours)`;
+}
+
 export function sharing(s: Status, now: number): { text: string; tone: Tone } {
   const running = s.running?.length ?? 0;
   const free = s.machine?.free_disk_bytes;
@@ -90,5 +98,6 @@ export function sharing(s: Status, now: number): { text: string; tone: Tone } {
   const [has, takes] = [s.ceilings.milli_cpus ?? 0, s.in_use.milli_cpus ?? 0];
   if (has > 0 && takes >= has)
     return { text: "yes, all cores that you give are in use", tone: "good" };
+  if (s.owner?.share_percent) return { text: shareText(s, now), tone: "good" };
   return { text: "yes", tone: "good" };
 }

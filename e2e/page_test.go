@@ -28,6 +28,7 @@ func TestPage(t *testing.T) {
 		{"buttons", pageButtons},
 		{"limits", pageLimits},
 		{"large and narrow", pageLargeAndNarrow},
+		{"rounds", pageRounds},
 		{"dark", pageDark},
 		{"guest", pageGuest},
 		{"words", pageWords},

@@ -40,8 +40,12 @@ const keys: Record<string, number> = {
   PageUp: -10,
 };
 
-export function Map({ table }: { table: OfferTable }) {
-  const { sites, refused, rings, size, even } = useMemo(() => layout(table), [table]);
+export function Map({ rounds, at: round }: { rounds: OfferTable[]; at: number }) {
+  const { sites, refused, rings, size, even, edge } = useMemo(
+    () => layout(rounds, round),
+    [rounds, round],
+  );
+  const map = rounds[round]?.map;
   const [site, look] = useState<string>();
   const all = [...sites, ...refused];
   const at = Math.max(
@@ -50,7 +54,6 @@ export function Map({ table }: { table: OfferTable }) {
   );
   const under = all[at];
   const go = (i: number) => look(all[Math.min(Math.max(i, 0), all.length - 1)]?.offer.site);
-  const edge = rim + 24 + 12 * Math.ceil(refused.length / 110);
   const press = (e: KeyboardEvent) => {
     const by = keys[e.key] ?? (e.key === "Home" ? -all.length : e.key === "End" ? all.length : 0);
     if (by === 0) return;
@@ -123,7 +126,7 @@ export function Map({ table }: { table: OfferTable }) {
       </svg>
       <figcaption>
         <p id="under" aria-live="polite">
-          {under ? sentence(under.offer, table.map) : "no site has answered"}
+          {under ? sentence(under.offer, map) : "no site has answered"}
         </p>
         <p class="legend">
           {causes.map((c) => (

@@ -7,16 +7,17 @@ import { useAction, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
 import { Step } from "../ui/buttons";
 import { Map } from "./map";
+import { RoundSlider, useRounds } from "./rounds";
 
 export function Offers({ id, now }: { id: string; now: number }) {
   const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
-  const [plan, show] = useState<OfferTable>();
+  const [plan, show] = useState<[OfferTable]>();
   const { wrong, act } = useAction();
-  const table = plan ?? last;
+  const { rounds, at, choose } = useRounds(last);
   const again = () =>
     act(async () => {
       const { spec } = (await (await ask("GET", `/jobs/${id}`)).json()) as { spec: unknown };
-      show(await send<OfferTable>("POST", "/plan", spec));
+      show([await send<OfferTable>("POST", "/plan", spec)]);
       return "The sites were asked; nothing was handed out.";
     });
   return (
@@ -37,12 +38,28 @@ export function Offers({ id, now }: { id: string; now: number }) {
         )}
       </div>
       <Wrong text={wrong || error} />
-      {table ? <Answers table={table} now={now} /> : null}
+      {plan ? (
+        <Answers rounds={plan} at={0} now={now} />
+      ) : (
+        <>
+          <RoundSlider rounds={rounds} at={at} now={now} onChoose={choose} />
+          <Answers rounds={rounds} at={at} now={now} />
+        </>
+      )}
     </>
   );
 }
 
-function Answers({ table, now }: { table: OfferTable; now: number }) {
+interface Props {
+  rounds: OfferTable[]; // oldest first
+  at: number; // which of them is shown
+  now: number;
+}
+
+/** The answers of one round. The others say where sites stand that have answered before. */
+function Answers({ rounds, at, now }: Props) {
+  const table = rounds[at];
+  if (!table) return null;
   const changes = table.counterfactuals ?? [];
   return (
     <>
@@ -58,7 +75,7 @@ function Answers({ table, now }: { table: OfferTable; now: number }) {
       {table.domains?.length ? <p>{table.domains.join("; ")}</p> : null}
       {table.rows?.length ? (
         <>
-          <Map table={table} />
+          <Map rounds={rounds} at={at} />
           <Rows rows={table.rows} />
         </>
       ) : (

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // pageRounds has a job asked for three times, and looks at the rounds that were seen.
@@ -92,4 +94,133 @@ func (f *fakeAgent) asksAgain(at time.Time, round uint32) {
 	job := t.Job
 	f.facts.mu.Unlock()
 	f.events.Append(view.Event{Time: view.At(at), Kind: "task", Job: job})
+}
+
+// pageArrows shows tasks that were at several sites, as arrows and as a table.
+func pageArrows(t *testing.T, b *browser) {
+	for _, l := range []look{{width: 1280}, {width: 360, height: 740, dark: true}} {
+		f := newFakeAgent(t, newPageFacts(9), false)
+		f.facts.tries = map[int][]view.AttemptView{
+			7: {
+				try(1, "site-0", "the site fell silent"), try(2, "site-3", "moved: its owner is back"),
+				try(3, "oak", "exited"),
+			},
+			8: {try(1, "site-0", "the site fell silent"), try(2, "site-3", "exited")},
+			// It was never at a site that has declined it, and began again at the same one.
+			9: {
+				try(1, "site-4", "declined: no capacity"), try(2, "site-1", "site restarted: died"),
+				try(3, "site-1", "exited"),
+			},
+		}
+		p := newTab(t, b, f.URL, l)
+		p.openArray()
+		p.await("there are two arrows", `document.querySelectorAll(".map .arrow title").length == 2`)
+		p.wantArrows()
+		p.wantSentence("oak: not asked in this round")
+		p.do(chromedp.Click(chromedp.CSS("details.changes summary")))
+		rows := ask[[]string](p, `[...document.querySelectorAll("details.changes tbody tr")].map(
+			r => [...r.cells].map(c => c.innerText).join(" | "))`)
+		p.check(slices.Equal(rows, []string{
+			"7 | site-0 | site-3 | the site fell silent",
+			"7 | site-3 | oak | moved: its owner is back",
+			"8 | site-0 | site-3 | the site fell silent",
+		}), "the table has %q", rows)
+		p.accessible("arrows")
+		p.shoot(fmt.Sprintf("arrows-%d", l.width))
+		p.clean("arrows")
+		pageManyArrows(p, f)
+	}
+}
+
+// try is an attempt at a site that has ended so.
+func try(token grid.Token, site, cause string) view.AttemptView {
+	id := grid.SiteID("12D3KooW" + site)
+	var n int
+	if _, err := fmt.Sscanf(site, "site-%d", &n); err == nil {
+		id = grid.SiteID(fmt.Sprintf("12D3KooWSite%040d", n))
+	}
+	return view.AttemptView{Token: token, Site: id, SiteName: site, Cause: cause}
+}
+
+// arrowsDrawn are the arrows of the map. beside: the smallest distance of an end from the middle of
+// a mark; below: whether all marks are drawn after it.
+const arrowsDrawn = `(() => {
+	const marks = [...document.querySelectorAll(".map path.site, .map path.refused, .map .absent")]
+		.filter(m => !m.closest(".legend"));
+	const places = marks.map(m => m.getAttribute("transform")?.match(/[-.0-9]+/g).map(Number) ??
+		[m.cx.baseVal.value, m.cy.baseVal.value]);
+	return [...document.querySelectorAll(".map .arrow:has(title)")].map(a => {
+		const line = a.querySelector("path"), style = getComputedStyle(line);
+		const scale = line.getScreenCTM().a;
+		const ends = [0, line.getTotalLength()].map(l => line.getPointAtLength(l));
+		return {
+			Title: a.querySelector("title").textContent,
+			Number: a.querySelector("text")?.textContent ?? "",
+			Width: parseFloat(style.strokeWidth) * scale,
+			Dashed: style.strokeDasharray != "none",
+			Head: document.querySelector(style.markerEnd.match(/#[a-z]+/)[0])?.tagName == "marker",
+			Beside: Math.min(...ends.flatMap(e => places.map(
+				([x, y]) => Math.hypot(e.x - x, e.y - y)))),
+			Below: marks.every(m => a.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING),
+		};
+	});
+})()`
+
+// arrowDrawn is one of them.
+type arrowDrawn struct {
+	Title, Number       string
+	Width, Beside       float64
+	Dashed, Head, Below bool
+}
+
+// wantArrows counts that both arrows say what they are for, and hide no site.
+func (p *tab) wantArrows() {
+	p.t.Helper()
+	arrows := ask[[]arrowDrawn](p, arrowsDrawn)
+	want := []arrowDrawn{
+		{
+			Title: "task 7: from site-0 to site-3: the site fell silent\n" +
+				"task 8: from site-0 to site-3: the site fell silent",
+			Number: "2", Dashed: true,
+		},
+		{Title: "task 7: from site-3 to oak: moved: its owner is back"},
+	}
+	for i, a := range arrows {
+		p.check(a.Title == want[i].Title && a.Number == want[i].Number &&
+			a.Dashed == want[i].Dashed, "arrow %d is %+v, want %+v", i, a, want[i])
+		p.check(a.Head && a.Below && a.Beside > 6 && a.Width <= 4, "arrow %d is drawn as %+v", i, a)
+	}
+	p.check(arrows[0].Width > arrows[1].Width, "two tasks are %.2f px wide, one is %.2f px",
+		arrows[0].Width, arrows[1].Width)
+}
+
+// wantSentence counts that the last site to which the keys go is said to be that.
+func (p *tab) wantSentence(text string) {
+	p.t.Helper()
+	p.do(chromedp.Focus(chromedp.CSS(".map svg[role]")), chromedp.KeyEvent(kb.End))
+	p.await(text, `document.querySelector("#under").innerText == `+quoted(text))
+}
+
+// pageManyArrows has more pairs of sites than the map has arrows, and one with more tasks than the
+// width of a line can say.
+func pageManyArrows(p *tab, f *fakeAgent) {
+	p.t.Helper()
+	f.tell(func(facts *pageFacts) {
+		for i := range 50 {
+			facts.tries[i] = []view.AttemptView{
+				try(1, "site-0", "the site fell silent"), try(2, "site-1", "the site fell silent"),
+				try(3, fmt.Sprintf("far-%d", i), "the site fell silent"),
+				try(4, fmt.Sprintf("farther-%d", i), "exited"),
+			}
+		}
+	})
+	f.events.Append(view.Event{Time: view.At(time.Now()), Kind: "task", Job: f.facts.offers.Job})
+	p.await("there are 50 arrows", `document.querySelectorAll(".map .arrow title").length == 50`)
+	thickest := ask[[]arrowDrawn](p, arrowsDrawn)[0]
+	p.check(thickest.Number == "50" && thickest.Width <= 4, "50 tasks have the arrow %+v", thickest)
+	p.check(strings.HasSuffix(thickest.Title, "\nand 40 more"), "its title is %q", thickest.Title)
+	p.awaitText("Tasks that changed their site: 150 times")
+	p.accessible("many arrows")
+	p.shoot(fmt.Sprintf("many-arrows-%s", ask[string](p, "String(innerWidth)")))
+	p.clean("many arrows")
 }

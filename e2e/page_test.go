@@ -29,6 +29,7 @@ func TestPage(t *testing.T) {
 		{"limits", pageLimits},
 		{"large and narrow", pageLargeAndNarrow},
 		{"rounds", pageRounds},
+		{"arrows", pageArrows},
 		{"dark", pageDark},
 		{"guest", pageGuest},
 		{"words", pageWords},

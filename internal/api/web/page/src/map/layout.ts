@@ -16,7 +16,7 @@ const inner = 30; // no site stands on the job itself, and there is space around
 const third = (2 * Math.PI) / 3;
 const up = -Math.PI / 2;
 
-interface Place {
+export interface Place {
   x: number;
   y: number;
 }
@@ -28,9 +28,14 @@ export interface Placed extends Place {
 export interface Refused extends Place {
   offer: Offer;
 }
+/** A site at which tasks were and that is among the answers to other rounds, or to none. */
+export interface Absent extends Place {
+  site: string;
+}
 export interface Layout {
   sites: Placed[];
   refused: Refused[];
+  absent: Absent[];
   rings: { value: number; r: number }[];
   size: number; // of the sites' marks
   even: boolean;
@@ -133,8 +138,8 @@ function placesOf(
   return places;
 }
 
-/** The map of one of the rounds. */
-export function layout(rounds: OfferTable[], at: number): Layout {
+/** The map of one of the rounds, with those of some more sites that are not in it. */
+export function layout(rounds: OfferTable[], at: number, more: string[]): Layout {
   const scale = scaleOf(rounds);
   let places = new Map<string, Place>();
   for (const table of rounds.slice(0, at + 1)) places = placesOf(table, places, scale);
@@ -147,13 +152,21 @@ export function layout(rounds: OfferTable[], at: number): Layout {
     cause: direction(shares(offer, table?.map)).cause,
     chosen: anyAwarded ? (offer.awarded ?? 0) > 0 : offer.rank === 1,
   }));
-  const outside = around(new Set(rounds.flatMap(refusalsOf).map((o) => o.site)));
+  const answered = rounds.map((t) => new Set((t.rows ?? []).map((o) => o.site)));
+  const missing = more.filter((site) => answered.some((sites) => !sites.has(site)));
+  const refusing = rounds.flatMap(refusalsOf).map((o) => o.site);
+  const outside = around(new Set([...refusing, ...missing]));
+  const placeOutside = (site: string) => outside.get(site) ?? { x: 0, y: 0 };
   const refused = (table ? refusalsOf(table) : []).map((offer) => ({
     offer,
-    ...(outside.get(offer.site) ?? { x: 0, y: 0 }),
+    ...placeOutside(offer.site),
   }));
+  const absent = missing
+    .filter((site) => !answered[at]?.has(site))
+    .map((site) => ({ site, ...placeOutside(site) }));
   const { rings, size, even } = scale;
-  return { sites, refused, rings, size, even, edge: rim + 24 + 12 * rowsOf(outside.size) };
+  const edge = rim + 24 + 12 * rowsOf(outside.size);
+  return { sites, refused, absent, rings, size, even, edge };
 }
 
 const room = 110; // places in a row outside of the rim

@@ -1,15 +1,23 @@
 // How the sites answered: the map, the same as a table, and the question asked again.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import { ask, send } from "../net/http";
-import type { Offer, OfferTable } from "../net/types";
+import type { Offer, OfferTable, Task } from "../net/types";
 import { useAction, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
 import { Step } from "../ui/buttons";
+import { Changes } from "./arrows";
+import { changesOf } from "./changes";
 import { Map } from "./map";
 import { RoundSlider, useRounds } from "./rounds";
 
-export function Offers({ id, now }: { id: string; now: number }) {
+interface OffersProps {
+  id: string; // of the job
+  tasks: Task[] | undefined; // those that are shown below
+  now: number;
+}
+
+export function Offers({ id, tasks, now }: OffersProps) {
   const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
   const [plan, show] = useState<[OfferTable]>();
   const { wrong, act } = useAction();
@@ -39,11 +47,11 @@ export function Offers({ id, now }: { id: string; now: number }) {
       </div>
       <Wrong text={wrong || error} />
       {plan ? (
-        <Answers rounds={plan} at={0} now={now} />
+        <Answers rounds={plan} at={0} tasks={tasks} now={now} />
       ) : (
         <>
           <RoundSlider rounds={rounds} at={at} now={now} onChoose={choose} />
-          <Answers rounds={rounds} at={at} now={now} />
+          <Answers rounds={rounds} at={at} tasks={tasks} now={now} />
         </>
       )}
     </>
@@ -53,14 +61,16 @@ export function Offers({ id, now }: { id: string; now: number }) {
 interface Props {
   rounds: OfferTable[]; // oldest first
   at: number; // which of them is shown
+  tasks: Task[] | undefined;
   now: number;
 }
 
 /** The answers of one round. The others say where sites stand that have answered before. */
-function Answers({ rounds, at, now }: Props) {
+function Answers({ rounds, at, tasks, now }: Props) {
+  const { changes, names } = useMemo(() => changesOf(tasks ?? []), [tasks]);
   const table = rounds[at];
   if (!table) return null;
-  const changes = table.counterfactuals ?? [];
+  const wanted = table.counterfactuals ?? [];
   return (
     <>
       <p>
@@ -69,18 +79,14 @@ function Answers({ rounds, at, now }: Props) {
         {table.round > 1 ? `, for the ${table.round}. time` : ""}
         {table.never ? "; no site can run this" : ""}
       </p>
-      {changes.length > 0 ? (
-        <p>What would have to change: {changes.slice(0, 3).join("; ")}</p>
-      ) : null}
+      {wanted.length > 0 ? <p>What would have to change: {wanted.slice(0, 3).join("; ")}</p> : null}
       {table.domains?.length ? <p>{table.domains.join("; ")}</p> : null}
-      {table.rows?.length ? (
-        <>
-          <Map rounds={rounds} at={at} />
-          <Rows rows={table.rows} />
-        </>
-      ) : (
-        <p class="faint">no answers are kept</p>
-      )}
+      {table.rows?.length ? null : <p class="faint">no answers are kept</p>}
+      {table.rows?.length || changes.length > 0 ? (
+        <Map rounds={rounds} at={at} changes={changes} names={names} />
+      ) : null}
+      {table.rows?.length ? <Rows rows={table.rows} /> : null}
+      <Changes changes={changes} names={names} />
     </>
   );
 }

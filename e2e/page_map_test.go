@@ -61,7 +61,7 @@ func pageRounds(t *testing.T, b *browser) {
 	p.awaitRound("round 5 of 20, asked 12:05") // 16 are kept
 }
 
-// roundSlider is what chooses a round.
+// roundSlider chooses a round.
 const roundSlider = `document.querySelector("#round")`
 
 // shownAnswers are the sites that offer, nearest first, by their places on the map.

@@ -6,8 +6,9 @@ import { nameOr, percent, plural, short } from "../words/format";
 import { Arrows } from "./arrows";
 import { arrowsOf } from "./changes";
 import type { Change, Names } from "./changes";
-import { causes, layout, mark, rim, shares } from "./layout";
-import { Legend, shapes, words } from "./legend";
+import { layout, mark, shares } from "./layout";
+import { Legend, shapes } from "./legend";
+import { Labels, Paper } from "./paper";
 
 /** A site's answer in a sentence. */
 export function sentence(o: Offer, map: string | undefined): string {
@@ -52,9 +53,12 @@ export function Map({ rounds, at: round, changes, names }: Props) {
       x: p.x,
       y: p.y,
       site: p.offer.site,
-      text: sentence(p.offer, map),
+      text: () => sentence(p.offer, map),
     })),
-    ...absent.map((p) => ({ ...p, text: `${names.get(p.site) ?? ""}: not asked in this round` })),
+    ...absent.map((p) => ({
+      ...p,
+      text: () => `${names.get(p.site) ?? ""}: not asked in this round`,
+    })),
   ];
   const at = Math.max(
     all.findIndex((p) => p.site === site),
@@ -79,19 +83,7 @@ export function Map({ rounds, at: round, changes, names }: Props) {
         aria-label={`Map of the answers: ${plural(sites.length, "offer", "offers")}, ${plural(refused.length, "refusal", "refusals")}, ${plural(arrows.length, "arrow", "arrows")} of tasks that changed their site. Arrow keys go from site to site.`}
         aria-describedby="under"
       >
-        <circle r={rim} class="ring" />
-        {rings.map((r) => (
-          <g key={r.value} class="ring">
-            <circle r={r.r} />
-            <text x={r.r * Math.cos(Math.PI / 6)} y={r.r * Math.sin(-Math.PI / 6)} class="tick">
-              {short(r.value)}
-            </text>
-          </g>
-        ))}
-        <circle r="5" class="origin" />
-        <text y="16" class="tick origin">
-          job
-        </text>
+        <Paper rings={rings} />
         <Arrows
           arrows={arrows}
           names={names}
@@ -126,44 +118,12 @@ export function Map({ rounds, at: round, changes, names }: Props) {
             {...over(i)}
           />
         ))}
-        {causes.map((c, i) => {
-          const a = -Math.PI / 2 + (i * 2 * Math.PI) / 3;
-          return (
-            <text
-              key={c}
-              class={`sector ${c}`}
-              x={(rim - 45) * Math.cos(a)}
-              y={(rim - 20) * Math.sin(a)}
-            >
-              {words[c]}
-            </text>
-          );
-        })}
-        {sites.length <= 12
-          ? sites.map((p) => (
-              <text key={p.offer.site} class="name" x={p.x + 9} y={p.y - 5}>
-                {nameOr(p.offer.name, p.offer.site)}
-              </text>
-            ))
-          : null}
-        {sites.length + absent.length <= 12
-          ? absent.map((p) => (
-              <text
-                key={p.site}
-                class="name"
-                x={p.x}
-                y={p.y + 14}
-                text-anchor={p.x > 0 ? "end" : "start"}
-              >
-                {names.get(p.site)}
-              </text>
-            ))
-          : null}
+        <Labels sites={sites} absent={absent} names={names} />
         {under ? <circle class="under" cx={under.x} cy={under.y} r={size + 4} /> : null}
       </svg>
       <figcaption>
         <p id="under" aria-live="polite">
-          {under?.text ?? "no site has answered"}
+          {under?.text() ?? "no site has answered"}
         </p>
         <Legend even={even} arrows={arrows.length > 0} />
       </figcaption>

@@ -16,17 +16,19 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// pageRounds has a job asked for three times, and looks at the rounds that were seen.
+// pageRounds has the sites asked again and again, and looks at the rounds that were seen.
 func pageRounds(t *testing.T, b *browser) {
 	f := newFakeAgent(t, newPageFacts(9), false)
 	p := newTab(t, b, f.URL, look{width: 360, height: 740})
 	noon := time.Date(2026, time.March, 9, 12, 0, 0, 0, time.UTC)
 	p.setClock(noon.Add(time.Hour))
 	f.facts.offers.Asked = view.At(noon)
-	near := f.facts.offers.Rows // two sites that give the same answer are drawn beside each other
-	near[1].X, near[1].Y, near[1].Z, near[1].Distance = near[0].X, near[0].Y, near[0].Z, near[0].Distance
+	near, twin := f.facts.offers.Rows[0], &f.facts.offers.Rows[1]
+	// Two sites that give the same answer are drawn beside each other.
+	twin.X, twin.Y, twin.Z, twin.Distance = near.X, near.Y, near.Z, near.Distance
 	p.openArray()
-	p.await("the map is there", `document.querySelectorAll(".map path.site:not(.legend *)").length == 6`)
+	p.await("the map is there",
+		`document.querySelectorAll(".map path.site:not(.legend *)").length == 6`)
 	p.check(!ask[bool](p, roundSlider+` != null`), "one round has a slider")
 	first := ask[[]string](p, shownAnswers)
 
@@ -46,6 +48,12 @@ func pageRounds(t *testing.T, b *browser) {
 	for i, at := range ask[[]string](p, shownAnswers) {
 		p.check(at == first[i], "in the first round a site stands at %s, stood at %s", at, first[i])
 	}
+	pageManyRounds(p, f, noon)
+}
+
+// pageManyRounds goes on from the first of two rounds, until more are seen than are kept.
+func pageManyRounds(p *tab, f *fakeAgent, noon time.Time) {
+	p.t.Helper()
 	f.asksAgain(noon.Add(6*time.Minute), 3)
 	p.awaitRound("round 1 of 3, asked 12:00") // a person has gone back, and it stays
 	p.check(ask[bool](p, `document.activeElement.id == "round"`), "the slider has lost the focus")
@@ -102,8 +110,8 @@ func pageArrows(t *testing.T, b *browser) {
 		f := newFakeAgent(t, newPageFacts(9), false)
 		f.facts.tries = map[int][]view.AttemptView{
 			7: {
-				try(1, "site-0", "the site fell silent"), try(2, "site-3", "moved: its owner is back"),
-				try(3, "oak", "exited"),
+				try(1, "site-0", "the site fell silent"),
+				try(2, "site-3", "moved: its owner is back"), try(3, "oak", "exited"),
 			},
 			8: {try(1, "site-0", "the site fell silent"), try(2, "site-3", "exited")},
 			// It was never at a site that has declined it, and began again at the same one.
@@ -114,7 +122,8 @@ func pageArrows(t *testing.T, b *browser) {
 		}
 		p := newTab(t, b, f.URL, l)
 		p.openArray()
-		p.await("there are two arrows", `document.querySelectorAll(".map .arrow title").length == 2`)
+		p.await("there are two arrows",
+			`document.querySelectorAll(".map .arrow title").length == 2`)
 		p.wantArrows()
 		p.wantSentence("oak: not asked in this round")
 		p.do(chromedp.Click(chromedp.CSS("details.changes summary")))
@@ -161,7 +170,8 @@ const arrowsDrawn = `(() => {
 			Head: document.querySelector(style.markerEnd.match(/#[a-z]+/)[0])?.tagName == "marker",
 			Beside: Math.min(...ends.flatMap(e => places.map(
 				([x, y]) => Math.hypot(e.x - x, e.y - y)))),
-			Below: marks.every(m => a.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING),
+			Below: marks.every(
+				m => a.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING),
 		};
 	});
 })()`
@@ -215,7 +225,8 @@ func pageManyArrows(p *tab, f *fakeAgent) {
 		}
 	})
 	f.events.Append(view.Event{Time: view.At(time.Now()), Kind: "task", Job: f.facts.offers.Job})
-	p.await("there are 50 arrows", `document.querySelectorAll(".map .arrow title").length == 50`)
+	p.await("there are 50 arrows",
+		`document.querySelectorAll(".map .arrow title").length == 50`)
 	thickest := ask[[]arrowDrawn](p, arrowsDrawn)[0]
 	p.check(thickest.Number == "50" && thickest.Width <= 4, "50 tasks have the arrow %+v", thickest)
 	p.check(strings.HasSuffix(thickest.Title, "\nand 40 more"), "its title is %q", thickest.Title)

@@ -25,6 +25,7 @@ type pageFacts struct {
 	given         []view.GivenDay
 	configuration view.Configuration
 	neighbours    []view.NeighbourRow
+	tries         map[int][]view.AttemptView // of the array's tasks; of others: one
 }
 
 // arrayTasks is the number of tasks of the largest job.
@@ -258,6 +259,9 @@ func (f *pageFacts) tasks(from, limit int) []view.TaskView {
 				{Path: "/out/result.txt", CID: "bafkreiresult", Bytes: 1200},
 			},
 		})
+		if tries := f.tries[i]; tries != nil {
+			tasks[len(tasks)-1].Attempts = tries
+		}
 	}
 	return tasks
 }

@@ -28,6 +28,8 @@ func TestPage(t *testing.T) {
 		{"buttons", pageButtons},
 		{"limits", pageLimits},
 		{"large and narrow", pageLargeAndNarrow},
+		{"rounds", pageRounds},
+		{"arrows", pageArrows},
 		{"dark", pageDark},
 		{"guest", pageGuest},
 		{"words", pageWords},

@@ -1,5 +1,5 @@
 // One job that was opened: how it stands, its tasks, and where its sites are on the map.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import type { Job, Task } from "../net/types";
 import { Offers } from "../map/offers";
@@ -7,7 +7,7 @@ import { Phases } from "../ui/bars";
 import { Section, Wrong } from "../ui/notes";
 import { clock, number, plural } from "../words/format";
 import { left, percentOf, whyOf } from "./phases";
-import { Tasks } from "./tasks";
+import { page, Tasks } from "./tasks";
 
 export function Detail({ id, now }: { id: string; now: number }) {
   const { value: found, error } = useLoaded<Job[]>(
@@ -19,6 +19,11 @@ export function Detail({ id, now }: { id: string; now: number }) {
     heading.current?.focus();
   }, [id]);
   const job = found?.[0];
+  const [from, go] = useState(0); // the first task that is shown
+  const tasks = useLoaded<Task[]>(
+    "job",
+    job ? `/jobs/${job.id}/tasks?from=${from}&limit=${page}` : "",
+  );
   return (
     <Section id="job" title={`Job ${job ? job.name || job.id : id}`} wide>
       <p ref={heading} tabIndex={-1}>
@@ -42,8 +47,9 @@ export function Detail({ id, now }: { id: string; now: number }) {
           </p>
           <Phases counts={job.tasks} count={job.count} />
           {whyOf(job) ? <p class="why">{whyOf(job)}</p> : null}
-          <Offers id={job.id} now={now} />
-          <Tasks job={job} now={now} />
+          <Offers id={job.id} tasks={tasks.value} now={now} />
+          <Wrong text={tasks.error} />
+          <Tasks job={job} tasks={tasks.value ?? []} from={from} onGo={go} now={now} />
         </>
       ) : null}
     </Section>

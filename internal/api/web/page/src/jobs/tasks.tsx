@@ -1,30 +1,31 @@
 // The tasks of a job, a page at a time: an array of ten thousand is never loaded as a whole.
 import { useState } from "preact/hooks";
-import { useLoaded } from "../net/live";
 import type { Job, Task } from "../net/types";
-import { Wrong } from "../ui/notes";
 import { about, bytes, number } from "../words/format";
 import { siteOf } from "./detail";
 import { Log } from "./log";
 import { Step } from "../ui/buttons";
 import { toneOf } from "./phases";
 
-const page = 50;
+/** Tasks that are shown at a time. */
+export const page = 50;
 
-export function Tasks({ job, now }: { job: Job; now: number }) {
-  const [from, go] = useState(0);
+interface Props {
+  job: Job;
+  tasks: Task[]; // one page of them
+  from: number; // the first one's index
+  onGo: (from: number) => void;
+  now: number;
+}
+
+export function Tasks({ job, tasks, from, onGo: go, now }: Props) {
   const [log, read] = useState("");
-  const { value: tasks, error } = useLoaded<Task[]>(
-    "job",
-    `/jobs/${job.id}/tasks?from=${from}&limit=${page}`,
-  );
   const to = Math.min(from + page, job.count);
   return (
     <>
       <h3>
         Tasks {number(from)} to {number(Math.max(to - 1, from))} of {number(job.count)}
       </h3>
-      <Wrong text={error} />
       {job.count > page ? (
         <p class="turn">
           <Step off={from === 0} onStep={() => go(Math.max(0, from - page))}>
@@ -68,7 +69,7 @@ export function Tasks({ job, now }: { job: Job; now: number }) {
             </tr>
           </thead>
           <tbody>
-            {(tasks ?? []).map((t) => (
+            {tasks.map((t) => (
               <tr key={t.id}>
                 <td class="right">
                   {t.index}

@@ -1,6 +1,8 @@
 // Where each site stands on the map: the job in the centre, the radius is the distance, and the
-// direction is what causes it. Pure: numbers in, numbers out.
+// direction is what causes it. Rounds share one scale, and a site whose answer stays the same keeps
+// its place from round to round. Pure: numbers in, numbers out.
 import type { Offer, OfferTable } from "../net/types";
+import { short } from "../words/format";
 
 export type Cause = "computation" | "data" | "availability";
 export const causes: Cause[] = ["computation", "data", "availability"];
@@ -14,24 +16,30 @@ const inner = 30; // no site stands on the job itself, and there is space around
 const third = (2 * Math.PI) / 3;
 const up = -Math.PI / 2;
 
-export interface Placed {
-  offer: Offer;
+export interface Place {
   x: number;
   y: number;
+}
+export interface Placed extends Place {
+  offer: Offer;
   cause: Cause;
   chosen: boolean;
 }
-export interface Refused {
+export interface Refused extends Place {
   offer: Offer;
-  x: number;
-  y: number;
+}
+/** A site at which tasks were and that is among the answers to other rounds, or to none. */
+export interface Absent extends Place {
+  site: string;
 }
 export interface Layout {
   sites: Placed[];
   refused: Refused[];
+  absent: Absent[];
   rings: { value: number; r: number }[];
   size: number; // of the sites' marks
   even: boolean;
+  edge: number; // where the drawing ends
 }
 
 /** What each axis adds to a site's distance. */
@@ -59,12 +67,7 @@ function niceStep(v: number): number {
 }
 
 /** A place near a direction that is free, on the same arc; or the one with most space. */
-function freePlace(
-  taken: { x: number; y: number }[],
-  size: number,
-  r: number,
-  angle: number,
-): { x: number; y: number } {
+function freePlace(taken: Place[], size: number, r: number, angle: number): Place {
   const step = (size + 1) / Math.max(r, 2 * size);
   const at = (i: number) => {
     const a = angle + (i % 2 ? 1 : -1) * Math.ceil(i / 2) * step;
@@ -79,10 +82,20 @@ function freePlace(
   return best.place;
 }
 
-export function layout(table: OfferTable): Layout {
-  const rows = table.rows ?? [];
-  const offers = rows.filter((o) => (o.rank ?? 0) > 0);
-  const distances = offers.map((o) => o.distance ?? 0).sort((a, b) => a - b);
+/** What the distances of all rounds make of the paper. */
+interface Scale {
+  rings: { value: number; r: number }[];
+  even: boolean;
+  radius: (distance: number) => number;
+  size: number; // of the sites' marks
+}
+
+const offersOf = (table: OfferTable) => (table.rows ?? []).filter((o) => (o.rank ?? 0) > 0);
+const refusalsOf = (table: OfferTable) => (table.rows ?? []).filter((o) => !o.rank);
+
+function scaleOf(rounds: OfferTable[]): Scale {
+  const distances = rounds.flatMap((t) => offersOf(t).map((o) => o.distance ?? 0));
+  distances.sort((a, b) => a - b);
   const far = distances.at(-1) ?? 0;
   const step = far > 0 ? niceStep((far * 1.02) / 4) : 0.25;
   const count = far > 0 ? Math.ceil((far * 1.02) / step) : 4;
@@ -90,35 +103,85 @@ export function layout(table: OfferTable): Layout {
   // A few sites far away would press the others together: then near arcs get more of the paper.
   const even = far <= 8 * (distances[Math.floor(distances.length / 2)] ?? 0) || far === 0;
   const radius = (v: number) => inner + (rim - inner) * (v / reach) ** (even ? 1 : 0.5);
-  const anyAwarded = offers.some((o) => (o.awarded ?? 0) > 0);
-  const size = offers.length > many ? small : mark;
-  const taken: { x: number; y: number }[] = [];
-  const sites = offers.map((offer) => {
-    const { cause, angle } = direction(shares(offer, table.map));
-    const place = freePlace(taken, size, radius(offer.distance ?? 0), angle);
-    taken.push(place);
-    return {
-      offer,
-      ...place,
-      cause,
-      chosen: anyAwarded ? (offer.awarded ?? 0) > 0 : offer.rank === 1,
-    };
-  });
-  const rings = Array.from({ length: offers.length > 0 ? count : 0 }, (_, i) => ({
+  const rings = Array.from({ length: distances.length > 0 ? count : 0 }, (_, i) => ({
     value: (i + 1) * step,
     r: radius((i + 1) * step),
   }));
-  return { sites, refused: around(rows.filter((o) => !o.rank)), rings, size, even };
+  const size = rounds.some((t) => offersOf(t).length > many) ? small : mark;
+  return { rings, even, radius, size };
 }
 
-/** Refusals stand outside of the rim, in as many rows as they need. */
-function around(refusals: Offer[]): Refused[] {
-  const room = 110; // in a row
-  return refusals.map((offer, i) => {
+/** An answer as far as it decides about the place. */
+const answer = (o: Offer, map: string | undefined) =>
+  [o.site, short(o.distance), ...shares(o, map).map(short)].join(" ");
+
+/** Places of a round's offers, by their answers: that of the round before, or a new one. */
+function placesOf(
+  table: OfferTable,
+  before: Map<string, Place>,
+  { radius, size }: Scale,
+): Map<string, Place> {
+  const places = new Map<string, Place>();
+  const rest: Offer[] = [];
+  for (const offer of offersOf(table)) {
+    const same = before.get(answer(offer, table.map));
+    if (same) places.set(answer(offer, table.map), same);
+    else rest.push(offer);
+  }
+  const taken = [...places.values()];
+  for (const offer of rest) {
+    const { angle } = direction(shares(offer, table.map));
+    const place = freePlace(taken, size, radius(offer.distance ?? 0), angle);
+    taken.push(place);
+    places.set(answer(offer, table.map), place);
+  }
+  return places;
+}
+
+/** The map of one of the rounds, with those of some more sites that are not in it. */
+export function layout(rounds: OfferTable[], at: number, more: string[]): Layout {
+  const scale = scaleOf(rounds);
+  let places = new Map<string, Place>();
+  for (const table of rounds.slice(0, at + 1)) places = placesOf(table, places, scale);
+  const table = rounds[at];
+  const offers = table ? offersOf(table) : [];
+  const anyAwarded = offers.some((o) => (o.awarded ?? 0) > 0);
+  const sites = offers.map((offer) => ({
+    offer,
+    ...(places.get(answer(offer, table?.map)) ?? { x: 0, y: 0 }),
+    cause: direction(shares(offer, table?.map)).cause,
+    chosen: anyAwarded ? (offer.awarded ?? 0) > 0 : offer.rank === 1,
+  }));
+  const answered = rounds.map((t) => new Set((t.rows ?? []).map((o) => o.site)));
+  const missing = more.filter((site) => answered.some((sites) => !sites.has(site)));
+  const refusing = rounds.flatMap(refusalsOf).map((o) => o.site);
+  const outside = around(new Set([...refusing, ...missing]));
+  const placeOutside = (site: string) => outside.get(site) ?? { x: 0, y: 0 };
+  const refused = (table ? refusalsOf(table) : []).map((offer) => ({
+    offer,
+    ...placeOutside(offer.site),
+  }));
+  const absent = missing
+    .filter((site) => !answered[at]?.has(site))
+    .map((site) => ({ site, ...placeOutside(site) }));
+  const { rings, size, even } = scale;
+  const edge = rim + 24 + 12 * rowsOf(outside.size);
+  return { sites, refused, absent, rings, size, even, edge };
+}
+
+const room = 110; // places in a row outside of the rim
+const rowsOf = (n: number) => Math.ceil(n / room);
+
+/** Sites outside of the rim, in as many rows as they need. */
+function around(sites: Set<string>): Map<string, Place> {
+  const places = new Map<string, Place>();
+  for (const site of sites) {
+    const i = places.size;
     const row = Math.floor(i / room);
-    const inRow = Math.min(room, refusals.length - row * room);
+    const inRow = Math.min(room, sites.size - row * room);
     const angle = up + ((i % room) / inRow) * 2 * Math.PI + row * 0.03;
     const r = rim + 18 + row * 12;
-    return { offer, x: r * Math.cos(angle), y: r * Math.sin(angle) };
-  });
+    places.set(site, { x: r * Math.cos(angle), y: r * Math.sin(angle) });
+  }
+  return places;
 }

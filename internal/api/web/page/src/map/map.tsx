@@ -3,20 +3,12 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Offer, OfferTable } from "../net/types";
 import { nameOr, percent, plural, short } from "../words/format";
-import { causes, layout, mark, rim, shares } from "./layout";
-import type { Cause } from "./layout";
-
-const shapes: Record<Cause, string> = {
-  computation: `M-${mark} 0a${mark} ${mark} 0 1 0 ${2 * mark} 0a${mark} ${mark} 0 1 0 -${2 * mark} 0z`,
-  data: `M-5.5 -5.5h11v11h-11z`,
-  availability: `M0 -7L6.5 5H-6.5z`,
-};
-
-export const words: Record<Cause, string> = {
-  computation: "computation",
-  data: "data to move",
-  availability: "likely to leave",
-};
+import { Arrows } from "./arrows";
+import { arrowsOf } from "./changes";
+import type { Change, Names } from "./changes";
+import { layout, mark, shares } from "./layout";
+import { Legend, shapes } from "./legend";
+import { Labels, Paper } from "./paper";
 
 /** A site's answer in a sentence. */
 export function sentence(o: Offer, map: string | undefined): string {
@@ -40,17 +32,40 @@ const keys: Record<string, number> = {
   PageUp: -10,
 };
 
-export function Map({ table }: { table: OfferTable }) {
-  const { sites, refused, rings, size, even } = useMemo(() => layout(table), [table]);
+interface Props {
+  rounds: OfferTable[];
+  at: number; // which of them is shown
+  changes: Change[]; // tasks that went from site to site
+  names: Names; // of the sites in them
+}
+
+export function Map({ rounds, at: round, changes, names }: Props) {
+  const arrows = useMemo(() => arrowsOf(changes), [changes]);
+  const ends = [...new Set(arrows.flatMap((a) => [a.from, a.to]))].sort().join(" ");
+  const { sites, refused, absent, rings, size, even, edge } = useMemo(
+    () => layout(rounds, round, ends ? ends.split(" ") : []),
+    [rounds, round, ends],
+  );
+  const map = rounds[round]?.map;
   const [site, look] = useState<string>();
-  const all = [...sites, ...refused];
+  const all = [
+    ...[...sites, ...refused].map((p) => ({
+      x: p.x,
+      y: p.y,
+      site: p.offer.site,
+      text: () => sentence(p.offer, map),
+    })),
+    ...absent.map((p) => ({
+      ...p,
+      text: () => `${names.get(p.site) ?? ""}: not asked in this round`,
+    })),
+  ];
   const at = Math.max(
-    all.findIndex((p) => p.offer.site === site),
+    all.findIndex((p) => p.site === site),
     0,
   );
   const under = all[at];
-  const go = (i: number) => look(all[Math.min(Math.max(i, 0), all.length - 1)]?.offer.site);
-  const edge = rim + 24 + 12 * Math.ceil(refused.length / 110);
+  const go = (i: number) => look(all[Math.min(Math.max(i, 0), all.length - 1)]?.site);
   const press = (e: KeyboardEvent) => {
     const by = keys[e.key] ?? (e.key === "Home" ? -all.length : e.key === "End" ? all.length : 0);
     if (by === 0) return;
@@ -65,22 +80,26 @@ export function Map({ table }: { table: OfferTable }) {
         role="application"
         tabindex={0}
         onKeyDown={press}
-        aria-label={`Map of the answers: ${plural(sites.length, "offer", "offers")}, ${plural(refused.length, "refusal", "refusals")}. Arrow keys go from site to site.`}
+        aria-label={`Map of the answers: ${plural(sites.length, "offer", "offers")}, ${plural(refused.length, "refusal", "refusals")}, ${plural(arrows.length, "arrow", "arrows")} of tasks that changed their site. Arrow keys go from site to site.`}
         aria-describedby="under"
       >
-        <circle r={rim} class="ring" />
-        {rings.map((r) => (
-          <g key={r.value} class="ring">
-            <circle r={r.r} />
-            <text x={r.r * Math.cos(Math.PI / 6)} y={r.r * Math.sin(-Math.PI / 6)} class="tick">
-              {short(r.value)}
-            </text>
-          </g>
+        <Paper rings={rings} />
+        <Arrows
+          arrows={arrows}
+          names={names}
+          placeOf={(end) => all.find((p) => p.site === end)}
+          gap={size + 3}
+        />
+        {absent.map((p, i) => (
+          <circle
+            key={p.site}
+            class="absent"
+            r="4"
+            cx={p.x.toFixed(1)}
+            cy={p.y.toFixed(1)}
+            {...over(sites.length + refused.length + i)}
+          />
         ))}
-        <circle r="5" class="origin" />
-        <text y="16" class="tick origin">
-          job
-        </text>
         {refused.map((p, i) => (
           <path
             key={p.offer.site}
@@ -99,54 +118,14 @@ export function Map({ table }: { table: OfferTable }) {
             {...over(i)}
           />
         ))}
-        {causes.map((c, i) => {
-          const a = -Math.PI / 2 + (i * 2 * Math.PI) / 3;
-          return (
-            <text
-              key={c}
-              class={`sector ${c}`}
-              x={(rim - 45) * Math.cos(a)}
-              y={(rim - 20) * Math.sin(a)}
-            >
-              {words[c]}
-            </text>
-          );
-        })}
-        {sites.length <= 12
-          ? sites.map((p) => (
-              <text key={p.offer.site} class="name" x={p.x + 9} y={p.y - 5}>
-                {nameOr(p.offer.name, p.offer.site)}
-              </text>
-            ))
-          : null}
+        <Labels sites={sites} absent={absent} names={names} />
         {under ? <circle class="under" cx={under.x} cy={under.y} r={size + 4} /> : null}
       </svg>
       <figcaption>
         <p id="under" aria-live="polite">
-          {under ? sentence(under.offer, table.map) : "no site has answered"}
+          {under?.text() ?? "no site has answered"}
         </p>
-        <p class="legend">
-          {causes.map((c) => (
-            <span key={c}>
-              <svg viewBox="-8 -8 16 16" aria-hidden="true">
-                <path class={`site chosen ${c}`} d={shapes[c]} />
-              </svg>{" "}
-              {words[c]}
-            </span>
-          ))}
-          <span>filled: chosen</span>
-          <span>
-            <svg viewBox="-8 -8 16 16" aria-hidden="true">
-              <path class="refused" d="M0 -5L5 0L0 5L-5 0z" />
-            </svg>{" "}
-            refuses
-          </span>
-        </p>
-        <p class="faint">
-          The nearer to the job, the better; direction, shape and colour say what adds most to the
-          distance.
-          {even ? "" : " Near arcs are drawn wider apart."}
-        </p>
+        <Legend even={even} arrows={arrows.length > 0} />
       </figcaption>
     </figure>
   );

@@ -1,22 +1,31 @@
 // How the sites answered: the map, the same as a table, and the question asked again.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import { ask, send } from "../net/http";
-import type { Offer, OfferTable } from "../net/types";
+import type { Offer, OfferTable, Task } from "../net/types";
 import { useAction, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
 import { Step } from "../ui/buttons";
+import { Changes } from "./arrows";
+import { changesOf } from "./changes";
 import { Map } from "./map";
+import { RoundSlider, useRounds } from "./rounds";
 
-export function Offers({ id, now }: { id: string; now: number }) {
+interface OffersProps {
+  id: string; // of the job
+  tasks: Task[] | undefined; // those that are shown below
+  now: number;
+}
+
+export function Offers({ id, tasks, now }: OffersProps) {
   const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
-  const [plan, show] = useState<OfferTable>();
+  const [plan, show] = useState<[OfferTable]>();
   const { wrong, act } = useAction();
-  const table = plan ?? last;
+  const { rounds, at, choose } = useRounds(last);
   const again = () =>
     act(async () => {
       const { spec } = (await (await ask("GET", `/jobs/${id}`)).json()) as { spec: unknown };
-      show(await send<OfferTable>("POST", "/plan", spec));
+      show([await send<OfferTable>("POST", "/plan", spec)]);
       return "The sites were asked; nothing was handed out.";
     });
   return (
@@ -37,13 +46,31 @@ export function Offers({ id, now }: { id: string; now: number }) {
         )}
       </div>
       <Wrong text={wrong || error} />
-      {table ? <Answers table={table} now={now} /> : null}
+      {plan ? (
+        <Answers rounds={plan} at={0} tasks={tasks} now={now} />
+      ) : (
+        <>
+          <RoundSlider rounds={rounds} at={at} now={now} onChoose={choose} />
+          <Answers rounds={rounds} at={at} tasks={tasks} now={now} />
+        </>
+      )}
     </>
   );
 }
 
-function Answers({ table, now }: { table: OfferTable; now: number }) {
-  const changes = table.counterfactuals ?? [];
+interface Props {
+  rounds: OfferTable[]; // oldest first
+  at: number; // which of them is shown
+  tasks: Task[] | undefined;
+  now: number;
+}
+
+/** The answers of one round. The others say where sites stand that have answered before. */
+function Answers({ rounds, at, tasks, now }: Props) {
+  const { changes, names } = useMemo(() => changesOf(tasks ?? []), [tasks]);
+  const table = rounds[at];
+  if (!table) return null;
+  const wanted = table.counterfactuals ?? [];
   return (
     <>
       <p>
@@ -52,18 +79,14 @@ function Answers({ table, now }: { table: OfferTable; now: number }) {
         {table.round > 1 ? `, for the ${table.round}. time` : ""}
         {table.never ? "; no site can run this" : ""}
       </p>
-      {changes.length > 0 ? (
-        <p>What would have to change: {changes.slice(0, 3).join("; ")}</p>
-      ) : null}
+      {wanted.length > 0 ? <p>What would have to change: {wanted.slice(0, 3).join("; ")}</p> : null}
       {table.domains?.length ? <p>{table.domains.join("; ")}</p> : null}
-      {table.rows?.length ? (
-        <>
-          <Map table={table} />
-          <Rows rows={table.rows} />
-        </>
-      ) : (
-        <p class="faint">no answers are kept</p>
-      )}
+      {table.rows?.length ? null : <p class="faint">no answers are kept</p>}
+      {table.rows?.length || changes.length > 0 ? (
+        <Map rounds={rounds} at={at} changes={changes} names={names} />
+      ) : null}
+      {table.rows?.length ? <Rows rows={table.rows} /> : null}
+      <Changes changes={changes} names={names} />
     </>
   );
 }

@@ -161,6 +161,14 @@ export interface Output {
   dir: boolean;
 }
 
+export interface Attempt {
+  token: number;
+  site: string;
+  site_name?: string | undefined;
+  domain?: string | undefined;
+  cause?: string;
+}
+
 export interface Task {
   id: string;
   index: number;
@@ -178,7 +186,7 @@ export interface Task {
   cause?: string;
   text?: string;
   outputs?: Output[];
-  attempts?: unknown[];
+  attempts?: Attempt[];
   saved?: { percent?: number };
 }
 

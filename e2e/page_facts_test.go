@@ -25,6 +25,7 @@ type pageFacts struct {
 	given         []view.GivenDay
 	configuration view.Configuration
 	neighbours    []view.NeighbourRow
+	fleet         []view.FleetRow
 	tries         map[int][]view.AttemptView // of the array's tasks; of others: one
 }
 
@@ -58,6 +59,13 @@ func newPageFacts(sites int) *pageFacts {
 	f.configuration.File = "siteagent.yaml"
 	f.neighbours = []view.NeighbourRow{
 		{Name: "lab", Domain: "lab", Reachable: true, Jobs: 3, Tasks: 9},
+	}
+	open := madeStatus(sites)
+	open.Name = "oak"
+	f.fleet = []view.FleetRow{
+		{Site: "12D3KooWattic", Name: "attic", Self: true, Connected: true, Status: &f.status},
+		{Site: "12D3KooWoak", Name: "oak", Connected: true, Status: &open, Running: 3},
+		{Site: "12D3KooWshut", Name: "shut", Connected: true, Trouble: "its owner does not allow it"},
 	}
 	return f
 }

@@ -150,6 +150,8 @@ func (f *fakeAgent) get(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, view.JobDetail{Spec: spec, Status: f.facts.jobs[0]})
 	case path == "/sites":
 		writeJSON(w, f.facts.sites)
+	case path == "/fleet":
+		writeJSON(w, f.facts.fleet)
 	case path == "/neighbours":
 		writeJSON(w, f.facts.neighbours)
 	case path == "/members":
@@ -204,6 +206,11 @@ func (f *fakeAgent) order(w http.ResponseWriter, r *http.Request) {
 		return
 	case path == "/configuration":
 		f.configure(w, r)
+		return
+	case path == "/members/12D3KooWoak/pause", path == "/members/12D3KooWoak/resume":
+		oak := f.facts.fleet[1].Status
+		oak.Paused, oak.PausedBy = strings.HasSuffix(path, "/pause"), "attic"
+		writeJSON(w, oak)
 		return
 	case strings.HasPrefix(path, "/members/"):
 		f.facts.members.Sites = f.facts.members.Sites[1:]

@@ -125,12 +125,29 @@ func pageButtons(t *testing.T, b *browser) {
 	p.press("Refuse")
 	p.press("Keep it out")
 	p.wantAsked(f, "POST", member+strings.Repeat("0", 38)+"1/ban", "{}")
+	pageFleet(p, f)
 	pageJob(p, f, first)
 	p.press("Cancel")
 	p.press("Cancel it")
 	p.wantAsked(f, "POST", first+"/cancel", "")
 	p.awaitText("cancelled")
 	p.clean("buttons")
+}
+
+// pageFleet asks the members what they say of themselves, and pauses one.
+func pageFleet(p *tab, f *fakeAgent) {
+	p.t.Helper()
+	p.press("Ask the members")
+	p.wantAsked(f, "GET", "/api/v1/fleet", "")
+	p.awaitText("2 of 3 members say how they are.")
+	p.awaitText("its owner does not allow it")
+	p.press("Pause oak")
+	p.wantAsked(f, "POST", "/api/v1/members/12D3KooWoak/pause", "{}")
+	p.awaitText("no: paused from afar by attic")
+	p.press("Resume oak")
+	p.wantAsked(f, "POST", "/api/v1/members/12D3KooWoak/resume", "")
+	p.awaitText("oak is resumed.")
+	p.accessible("fleet")
 }
 
 // pageJob opens the array, and presses what its part of the page has.

@@ -3,13 +3,15 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import type { Neighbour, Site } from "../net/types";
 import { Section, useGuest, Wrong } from "../ui/notes";
+import { Fleet } from "./fleet";
 import { bytes, cores, nameOr, percent, since } from "../words/format";
 
 const page = 25;
 
 export function Sites({ now }: { now: number }) {
   const { value, error } = useLoaded<Site[]>("sites", "/sites");
-  const { value: neighbours } = useLoaded<Neighbour[]>("sites", useGuest() ? "" : "/neighbours");
+  const guest = useGuest();
+  const { value: neighbours } = useLoaded<Neighbour[]>("sites", guest ? "" : "/neighbours");
   const [most, show] = useState(page);
   const sites = value ?? [];
   return (
@@ -69,6 +71,7 @@ export function Sites({ now }: { now: number }) {
           </span>
         </p>
       ) : null}
+      {guest ? null : <Fleet now={now} />}
       {neighbours?.length ? (
         <>
           <h3>Linked domains</h3>

@@ -100,6 +100,17 @@ export interface Given {
   for: GivenShare[];
 }
 
+/** A member as an administrator looks at it. */
+export interface FleetRow {
+  site: string;
+  name?: string;
+  self: boolean;
+  connected: boolean;
+  trouble?: string; // why there is no status
+  status?: Status;
+  running: number; // jobs that are there
+}
+
 export interface Status {
   site: string;
   name?: string;

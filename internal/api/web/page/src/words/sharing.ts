@@ -41,10 +41,14 @@ function ownerBusy(s: Status, now: number): string {
 }
 
 function pausedText(s: Status, now: number): string {
-  const until = s.paused_until ? ` until ${clock(s.paused_until, now)}` : "";
   const jobs = s.leaving ? leavingText(s, now) : "";
+  return `no: ${pausedUntil(s, now)}; Resume ends that${jobs ? `; ${jobs}` : ""}`;
+}
+
+function pausedUntil(s: Status, now: number): string {
+  const until = s.paused_until ? ` until ${clock(s.paused_until, now)}` : "";
   const by = s.paused_by ? ` from afar by ${s.paused_by}` : "";
-  return `no: paused${by}${until}; Resume ends that${jobs ? `; ${jobs}` : ""}`;
+  return `paused${by}${until}`;
 }
 
 /** What becomes of the jobs of a site that is paused, once they are to leave. */
@@ -67,6 +71,15 @@ function leavingText(s: Status, now: number): string {
         (s.stop_at ? ` until ${clock(s.stop_at, now)}` : ""),
     );
   return parts.join(", ");
+}
+
+/** The same of another site, whose owner is not the reader. */
+export function sharingAfar(s: Status, now: number): string {
+  if (s.paused && !s.stopping) return `no: ${pausedUntil(s, now)}`;
+  if (s.owner?.busy && !s.stopping) return `no: its owner has the machine: ${s.owner.why ?? ""}`;
+  const [has, takes] = [s.ceilings.milli_cpus ?? 0, s.in_use.milli_cpus ?? 0];
+  if (has > 0 && takes >= has) return "yes, all its cores are in use";
+  return sharing(s, now).text;
 }
 
 /** What part of the cores the hours give now, and until when. */

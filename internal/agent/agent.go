@@ -238,7 +238,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		a.spawn(lasting)
 	}
 	a.tellBans()
-	a.border.decided(a.links.List())
+	a.border.decided(a.links.List)
 	return a, nil
 }
 

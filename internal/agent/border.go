@@ -28,6 +28,10 @@ const borderName = "border"
 type gateway struct {
 	a *Agent
 
+	// deciding is held from reading the links until all know of them: of two decisions that meet
+	// the later one has the last word.
+	deciding sync.Mutex
+
 	mu     sync.Mutex
 	loop   *loop                         // guarded by mu; nil: there is no machine
 	here   map[grid.SiteID]grid.DomainID // guarded by mu; linked domains that are connected
@@ -164,8 +168,11 @@ func (g *gateway) gone(domain grid.SiteID) {
 	g.tellMembers()
 }
 
-// decided takes it which links there are now, with their policies.
-func (g *gateway) decided(links []member.Link) {
+// decided takes it which links there are now, with their policies, as read tells.
+func (g *gateway) decided(read func() []member.Link) {
+	g.deciding.Lock()
+	defer g.deciding.Unlock()
+	links := read()
 	if !g.a.links.Speaks() {
 		links = nil
 	}
@@ -267,7 +274,7 @@ func (a *Agent) hearBorder(h *p2p.Handlers) {
 	}
 	h.OnLinks = func() {
 		if a.awake() {
-			a.border.decided(a.links.List())
+			a.border.decided(a.links.List)
 		}
 	}
 }
@@ -277,7 +284,7 @@ func (a *Agent) hearBorder(h *p2p.Handlers) {
 func (a *Agent) LinksChanged() {
 	a.mesh.ReviewLinks()
 	if a.awake() {
-		a.border.decided(a.links.List())
+		a.border.decided(a.links.List)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -175,14 +176,14 @@ func (d *deputies) begin(m protocol.Handover) {
 	d.a.log.Info("this agent stands in for the gateway of the domain", "gateway", string(m.Gateway),
 		"until", m.Mandate.Until(), "links", len(d.a.links.List()))
 	d.a.reports.count("gateway_stands_in")
-	d.a.border.decided(d.a.links.List()) // before a neighbour is seen
+	d.a.border.decided(d.a.links.List) // before a neighbour is seen
 	d.a.mesh.ReviewLinks()
 }
 
 // end gives up all that is under way: the gateway does not know of it, and submitters place it
 // again when its leases are over.
 func (d *deputies) end(gateway grid.SiteID) {
-	d.a.border.decided(nil)
+	d.a.border.decided(func() []member.Link { return nil })
 	d.a.links.StandDown()
 	d.a.mesh.ReviewLinks()
 	d.a.log.Info("this agent stands in for the gateway of the domain no longer",

@@ -220,13 +220,26 @@ func (p *tab) collect() {
 	}
 }
 
-// press presses the first button with that label that can be pressed, with the mouse.
+// press presses the first button with that label that can be pressed, with the mouse. What was
+// loaded meanwhile may have moved it away from the mouse: then again, a few times.
 func (p *tab) press(label string) {
 	p.t.Helper()
 	p.collect()
 	p.in.pressed[label] = true
-	p.do(chromedp.Click(fmt.Sprintf(`//button[normalize-space()=%q and not(@disabled) and `+
-		`not(@aria-disabled="true")]`, label)))
+	const tries = 5
+	var hit string
+	for range tries {
+		ask[bool](p, `window.hits ??= document.addEventListener("click", e => {
+			sessionStorage.hit = e.target.closest("button")?.innerText.trim() ?? e.target.tagName
+		}, true) ?? true`)
+		ask[string](p, `sessionStorage.hit = ""`) // it outlives a page that is left
+		p.do(chromedp.Click(fmt.Sprintf(`//button[normalize-space()=%q and not(@disabled) and `+
+			`not(@aria-disabled="true")]`, label)))
+		if hit = ask[string](p, "sessionStorage.hit"); hit == label {
+			break
+		}
+	}
+	p.check(hit == label, "the mouse does not reach %q: it hits %q", label, hit)
 	p.collect()
 }
 

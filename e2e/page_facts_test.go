@@ -65,7 +65,7 @@ func newPageFacts(sites int) *pageFacts {
 	f.fleet = []view.FleetRow{
 		{Site: "12D3KooWattic", Name: "attic", Self: true, Connected: true, Status: &f.status},
 		{Site: "12D3KooWoak", Name: "oak", Connected: true, Status: &open, Running: 3},
-		{Site: "12D3KooWshut", Name: "shut", Connected: true, Trouble: "its owner does not allow it"},
+		{Site: "12D3KooWshut", Name: "shut", Trouble: "its owner does not allow it"},
 	}
 	return f
 }

@@ -60,7 +60,8 @@ values a start would read. Without a name it shows what is documented or was cho
 				}
 				notes := cmd.ErrOrStderr()
 				if hidden > 0 {
-					fmt.Fprintf(notes, "%d more have their defaults: siteagent config show --all\n", hidden)
+					fmt.Fprintf(notes, "%d more have their defaults: siteagent config show --all\n",
+						hidden)
 				}
 				printRemarks(notes, c)
 				return nil

@@ -269,7 +269,8 @@ Examples:
 				return err
 			}
 			return f.print(cmd.OutOrStdout(), row, func() error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", row.Name, policyText(row.Policy))
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", row.Name,
+					policyText(row.Policy))
 				return err
 			})
 		},

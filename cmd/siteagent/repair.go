@@ -59,7 +59,8 @@ func repair(out io.Writer, f *form, dir string, rebuild bool) error {
 		return err
 	}
 	return f.print(out, repaired{
-		Facts: found.Facts, Inexact: found.Inexact, Aside: found.Aside, NextStart: found.Incarnation + 1,
+		Facts: found.Facts, Inexact: found.Inexact, Aside: found.Aside,
+		NextStart: found.Incarnation + 1,
 	}, func() error { return explainRepair(out, found) })
 }
 

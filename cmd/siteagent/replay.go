@@ -31,7 +31,9 @@ and left out. It works while the agent runs and changes nothing.`,
 				return err
 			}
 			if effects && *f == jsonForm {
-				return usageError{errors.New("--effects prints lines for people; leave out -o json")}
+				return usageError{
+					errors.New("--effects prints lines for people; leave out -o json"),
+				}
 			}
 			return replay(cmd.OutOrStdout(), f, dir, effects)
 		},

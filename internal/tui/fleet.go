@@ -118,9 +118,8 @@ func (v *fleetSubject) pause(site grid.SiteID, p view.PauseOrder) func(context.C
 
 // snooze pauses a site for a time that a person typed.
 func (v *fleetSubject) snooze(s *screen, site grid.SiteID, name, text string) {
-	length, err := grid.ParseSpan(text)
-	if err != nil || length <= 0 {
-		s.note = said{"want a time such as 30m or 1h, have " + strings.TrimSpace(text), bad}
+	length, ok := s.span(text)
+	if !ok {
 		return
 	}
 	s.do(name+" is paused for "+text, v.pause(site, view.PauseOrder{Span: length}))

@@ -99,11 +99,20 @@ func (v *siteSubject) press(s *screen, key, row string) {
 	}
 }
 
-// snooze pauses for a time that a person typed.
-func (v *siteSubject) snooze(s *screen, text string) {
+// span reads a time that a person typed, and says what is wrong with it.
+func (s *screen) span(text string) (length time.Duration, ok bool) {
 	length, err := grid.ParseSpan(text)
 	if err != nil || length <= 0 {
 		s.note = said{"want a time such as 30m or 1h, have " + strings.TrimSpace(text), bad}
+		return 0, false
+	}
+	return length, true
+}
+
+// snooze pauses for a time that a person typed.
+func (v *siteSubject) snooze(s *screen, text string) {
+	length, ok := s.span(text)
+	if !ok {
 		return
 	}
 	s.do("paused for "+text+"; p resumes", func(ctx context.Context) error {

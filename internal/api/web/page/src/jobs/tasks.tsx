@@ -6,6 +6,7 @@ import { siteOf } from "./detail";
 import { Log } from "./log";
 import { Step } from "../ui/buttons";
 import { toneOf } from "./phases";
+import { Table } from "../ui/table";
 
 /** Tasks that are shown at a time. */
 export const page = 50;
@@ -46,61 +47,40 @@ export function Tasks({ job, tasks, from, onGo: go, now }: Props) {
           </label>
         </p>
       ) : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Tasks, table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="right">
-                Task
-              </th>
-              <th scope="col">State</th>
-              <th scope="col">Site</th>
-              <th scope="col" class="right">
-                Time
-              </th>
-              <th scope="col" class="right">
-                Tries
-              </th>
-              <th scope="col" class="right">
-                Code
-              </th>
-              <th scope="col">More</th>
-              <th scope="col">Printed</th>
-            </tr>
-          </thead>
-          <tbody>
-            {tasks.map((t) => (
-              <tr key={t.id}>
-                <td class="right">
-                  {t.index}
-                  {t.item ? ` ${t.item}` : ""}
-                </td>
-                <td>
-                  <span class={`phase ${toneOf(t.phase)}`}>{t.phase}</span>
-                </td>
-                <td>{siteOf(t)}</td>
-                <td class="right">{took(t, now)}</td>
-                <td class="right">{Math.max(t.attempts?.length ?? 0, t.token ?? 0)}</td>
-                <td class="right">{t.code ?? ""}</td>
-                <td>
-                  {more(t)}
-                  <Results task={t} />
-                </td>
-                <td>
-                  <button
-                    type="button"
-                    aria-pressed={log === t.id}
-                    aria-label={`Log of task ${t.index}`}
-                    onClick={() => read(log === t.id ? "" : t.id)}
-                  >
-                    Log
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Tasks, table"
+        heads={[">Task", "State", "Site", ">Time", ">Tries", ">Code", "More", "Printed"]}
+      >
+        {tasks.map((t) => (
+          <tr key={t.id}>
+            <td class="right">
+              {t.index}
+              {t.item ? ` ${t.item}` : ""}
+            </td>
+            <td>
+              <span class={`phase ${toneOf(t.phase)}`}>{t.phase}</span>
+            </td>
+            <td>{siteOf(t)}</td>
+            <td class="right">{took(t, now)}</td>
+            <td class="right">{Math.max(t.attempts?.length ?? 0, t.token ?? 0)}</td>
+            <td class="right">{t.code ?? ""}</td>
+            <td>
+              {more(t)}
+              <Results task={t} />
+            </td>
+            <td>
+              <button
+                type="button"
+                aria-pressed={log === t.id}
+                aria-label={`Log of task ${t.index}`}
+                onClick={() => read(log === t.id ? "" : t.id)}
+              >
+                Log
+              </button>
+            </td>
+          </tr>
+        ))}
+      </Table>
       {log ? <Log key={log} task={log} onClose={() => read("")} /> : null}
     </>
   );

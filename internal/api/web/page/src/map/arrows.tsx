@@ -5,6 +5,7 @@ import { number } from "../words/format";
 import type { Arrow, Change, Names } from "./changes";
 import { titleOf } from "./changes";
 import type { Place } from "./layout";
+import { Table } from "../ui/table";
 
 const head = 8; // length of an arrow's head, in the drawing's units
 const most = 2.9; // its width there: at most 4 px where the map is largest
@@ -84,30 +85,16 @@ export function Changes({ changes, names }: { changes: Change[]; names: Names })
   return (
     <details class="changes">
       <summary>Tasks that changed their site: {number(changes.length)} times</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Changes of site, table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="right">
-                Task
-              </th>
-              <th scope="col">From</th>
-              <th scope="col">To</th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {changes.map((c, i) => (
-              <tr key={i}>
-                <td class="right">{c.task}</td>
-                <td>{names.get(c.from)}</td>
-                <td>{names.get(c.to)}</td>
-                <td>{c.why}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Changes of site, table" heads={[">Task", "From", "To", "Why"]}>
+        {changes.map((c, i) => (
+          <tr key={i}>
+            <td class="right">{c.task}</td>
+            <td>{names.get(c.from)}</td>
+            <td>{names.get(c.to)}</td>
+            <td>{c.why}</td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

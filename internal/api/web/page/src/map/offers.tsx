@@ -10,6 +10,7 @@ import { Changes } from "./arrows";
 import { changesOf } from "./changes";
 import { Map } from "./map";
 import { RoundSlider, useRounds } from "./rounds";
+import { Table } from "../ui/table";
 
 interface OffersProps {
   id: string; // of the job
@@ -110,50 +111,28 @@ function Rows({ rows }: { rows: Offer[] }) {
           </Step>
         </p>
       ) : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Answers, table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="right">
-                Rank
-              </th>
-              <th scope="col">Site</th>
-              <th scope="col" class="right">
-                x
-              </th>
-              <th scope="col" class="right">
-                y
-              </th>
-              <th scope="col" class="right">
-                Leaves
-              </th>
-              <th scope="col" class="right">
-                Distance
-              </th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(first, first + page).map((o) => (
-              <tr key={o.site}>
-                <td class="right">{o.rank ?? ""}</td>
-                <td>{nameOr(o.name, o.site)}</td>
-                <td class="right">{short(o.x)}</td>
-                <td class="right">{short(o.y)}</td>
-                <td class="right">{percent(o.z)}</td>
-                <td class="right">{short(o.distance)}</td>
-                <td>
-                  {o.rank
-                    ? o.awarded
-                      ? `has ${o.awarded} of the tasks`
-                      : (o.behind ?? "")
-                    : (o.refusal ?? "")}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Answers, table"
+        heads={[">Rank", "Site", ">x", ">y", ">Leaves", ">Distance", "Why"]}
+      >
+        {rows.slice(first, first + page).map((o) => (
+          <tr key={o.site}>
+            <td class="right">{o.rank ?? ""}</td>
+            <td>{nameOr(o.name, o.site)}</td>
+            <td class="right">{short(o.x)}</td>
+            <td class="right">{short(o.y)}</td>
+            <td class="right">{percent(o.z)}</td>
+            <td class="right">{short(o.distance)}</td>
+            <td>
+              {o.rank
+                ? o.awarded
+                  ? `has ${o.awarded} of the tasks`
+                  : (o.behind ?? "")
+                : (o.refusal ?? "")}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

@@ -6,6 +6,7 @@ import type { FleetRow, Status } from "../net/types";
 import { useAction, Wrong } from "../ui/notes";
 import { cores, nameOr } from "../words/format";
 import { sharingAfar } from "../words/sharing";
+import { Table } from "../ui/table";
 
 export function Fleet({ now }: { now: number }) {
   const [rows, set] = useState<FleetRow[]>();
@@ -34,7 +35,7 @@ export function Fleet({ now }: { now: number }) {
         <span class="faint">those whose owners list this site under owner.remote answer</span>
       </p>
       <Wrong text={wrong} />
-      {rows ? <Table rows={rows} now={now} order={order} /> : null}
+      {rows ? <Members rows={rows} now={now} order={order} /> : null}
     </>
   );
 }
@@ -45,31 +46,16 @@ interface TableProps {
   order: (site: string, name: string, verb: string) => void;
 }
 
-function Table({ rows, now, order }: TableProps) {
+function Members({ rows, now, order }: TableProps) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Members, table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Site</th>
-            <th scope="col">Shares</th>
-            <th scope="col" class="right">
-              Cores in use
-            </th>
-            <th scope="col" class="right">
-              Jobs
-            </th>
-            <th scope="col">Problems</th>
-            <th scope="col">Order</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((r) => (
-            <Row key={r.site} row={r} now={now} order={order} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Members, table"
+      heads={["Site", "Shares", ">Cores in use", ">Jobs", "Problems", "Order"]}
+    >
+      {rows.map((r) => (
+        <Row key={r.site} row={r} now={now} order={order} />
+      ))}
+    </Table>
   );
 }
 

@@ -5,6 +5,7 @@ import type { Neighbour, Site } from "../net/types";
 import { Section, useGuest, Wrong } from "../ui/notes";
 import { Fleet } from "./fleet";
 import { bytes, cores, nameOr, percent, since } from "../words/format";
+import { Table } from "../ui/table";
 
 const page = 25;
 
@@ -20,46 +21,26 @@ export function Sites({ now }: { now: number }) {
       {sites.length === 0 ? (
         <p class="faint">none is known yet</p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Sites, table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Site</th>
-                <th scope="col">Reached</th>
-                <th scope="col" class="right">
-                  Cores
-                </th>
-                <th scope="col" class="right">
-                  Memory
-                </th>
-                <th scope="col" class="right">
-                  Faults
-                </th>
-                <th scope="col" class="right">
-                  Stays 1 h
-                </th>
-                <th scope="col">Domain</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sites.slice(0, most).map((s) => (
-                <tr key={s.id}>
-                  <td>{nameOr(s.name, s.id)}</td>
-                  <td>
-                    <span class={`reached ${s.self || s.connected ? "good" : "warn"}`}>
-                      {reached(s, now)}
-                    </span>
-                  </td>
-                  <td class="right">{s.total ? cores(s.total.milli_cpus) : ""}</td>
-                  <td class="right">{s.total ? bytes(s.total.memory_bytes) : ""}</td>
-                  <td class="right">{s.fault_index}</td>
-                  <td class="right">{s.z_hour === undefined ? "" : percent(1 - s.z_hour)}</td>
-                  <td>{s.domain ?? ""}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Sites, table"
+          heads={["Site", "Reached", ">Cores", ">Memory", ">Faults", ">Stays 1 h", "Domain"]}
+        >
+          {sites.slice(0, most).map((s) => (
+            <tr key={s.id}>
+              <td>{nameOr(s.name, s.id)}</td>
+              <td>
+                <span class={`reached ${s.self || s.connected ? "good" : "warn"}`}>
+                  {reached(s, now)}
+                </span>
+              </td>
+              <td class="right">{s.total ? cores(s.total.milli_cpus) : ""}</td>
+              <td class="right">{s.total ? bytes(s.total.memory_bytes) : ""}</td>
+              <td class="right">{s.fault_index}</td>
+              <td class="right">{s.z_hour === undefined ? "" : percent(1 - s.z_hour)}</td>
+              <td>{s.domain ?? ""}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       {sites.length > most ? (
         <p class="turn">

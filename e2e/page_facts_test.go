@@ -53,6 +53,7 @@ func newPageFacts(sites int) *pageFacts {
 		"ceilings.cpus": "6", "ceilings.memory": "8GiB", "ceilings.disk": "100GiB",
 		"rates.down": "100Mbit/s", "rates.up": "20Mbit/s", "owner.yield": "true",
 		"owner.input": "false", "owner.battery": "false", "owner.hours": "mon-fri 18:00-08:00",
+		"owner.metered": "false", "in-use.cpus": "100", "in-use.memory": "50",
 	} {
 		f.set(name, value)
 	}

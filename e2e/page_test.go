@@ -197,6 +197,8 @@ func pageLimits(t *testing.T, b *browser) {
 		{"ceilings.disk", kb.ArrowLeft, "99GiB"},
 		{"rates.down", kb.ArrowRight, "200Mbit/s"},
 		{"rates.up", kb.ArrowLeft, "10Mbit/s"},
+		{"in-use.cpus", kb.ArrowLeft, "95"},
+		{"in-use.memory", kb.ArrowRight, "55"},
 	} {
 		f.take()
 		slider := `input[name="` + step.setting + `"]`
@@ -207,8 +209,13 @@ func pageLimits(t *testing.T, b *browser) {
 		p.check(ask[bool](p, `document.activeElement.matches('`+slider+`')`),
 			"the slider of %s has lost the focus", step.setting)
 	}
-	p.do(chromedp.Click(`//label[contains(., "battery")]`))
-	p.wantAsked(f, "PATCH", "/api/v1/configuration", `{"settings":{"owner.battery":"true"}}`)
+	for label, setting := range map[string]string{
+		"battery": "owner.battery", "costs money": "owner.metered",
+	} {
+		p.do(chromedp.Click(`//label[contains(., "` + label + `")]`))
+		p.wantAsked(f, "PATCH", "/api/v1/configuration",
+			fmt.Sprintf(`{"settings":{%q:"true"}}`, setting))
+	}
 	p.await("the hours are selected", `document.querySelector("#hours").select() ?? true`)
 	p.do(chromedp.KeyEvent("never"))
 	p.press("Set")

@@ -273,7 +273,11 @@ func ownerOf(o config.Owner) agent.Owner {
 	return agent.Owner{
 		Yield: o.Yield, Rules: rules, Hours: o.Hours, Patience: o.Patience,
 		MoveAfter: o.MoveAfter, FreeDisk: o.FreeDisk, Root: o.Root, Mains: !o.Battery,
-		Hook: o.Hook, Input: o.Input, Remote: o.Remote,
+		Hook: o.Hook, Input: o.Input, Remote: o.Remote, Heat: int(o.Heat), Unmetered: !o.Metered,
+		InUse: agent.InUse{
+			InUse:     yield.InUse{Cores: int(o.InUse.CPUs), Memory: int(o.InUse.Memory)},
+			UploadBps: o.InUse.UpBps, DownloadBps: o.InUse.DownBps,
+		},
 	}
 }
 

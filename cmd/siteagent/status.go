@@ -108,9 +108,15 @@ func sharing(s view.AgentStatus, now time.Time) string {
 	}
 }
 
-// shareText says what part of the cores the hours give now, and until when.
+// shareText says what part of the ceilings is given now, and until when.
 func shareText(s view.AgentStatus, now time.Time) string {
 	text := fmt.Sprintf("yes, %d %% of the cores", s.Owner.Share)
+	if s.Owner.Memory > 0 {
+		text += fmt.Sprintf(" and %d %% of the memory", s.Owner.Memory)
+	}
+	if s.Owner.InUse {
+		return text + " while you are there (in-use)"
+	}
 	hours, err := yield.ParseHours(s.Owner.Hours)
 	if until := hours.ShareUntil(now); err == nil && !until.IsZero() {
 		text += " until " + dayText(until, now)
@@ -144,6 +150,8 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 		{yield.WhyHook, " when it says so"},
 		{yield.WhyInput, " when you are away"},
 		{yield.WhyBattery, " when it is plugged in (owner.battery)"},
+		{yield.WhyMetered, " when it is not (owner.metered)"},
+		{yield.WhyHeat, " when they have cooled down"},
 	} {
 		if strings.HasPrefix(s.Owner.Why, c.why) {
 			return "paused: " + s.Owner.Why + "; " + after + c.then

@@ -116,6 +116,18 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.InputAnswer{}.Judge().Why}
 		}, "paused: owner.input: keyboard or mouse are in use; jobs are taken again when you are " +
 			"away"},
+		{"while data costs money", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyMetered}
+		}, "paused: the connection is metered; jobs are taken again when it is not " +
+			"(owner.metered)"},
+		{"in the heat", func(s *view.AgentStatus) {
+			hot := []yield.Sensor{{Name: "coretemp_core_0", Celsius: 91.4}}
+			s.Owner = &view.OwnerView{Busy: true, Why: yield.NewHeat(90).Look(hot).Why}
+		}, "paused: owner.heat: the processors have 91 °C, want less than 85 °C; jobs are " +
+			"taken again when they have cooled down"},
+		{"less while somebody is there", func(s *view.AgentStatus) {
+			s.Owner = &view.OwnerView{Share: 25, Memory: 50, InUse: true}
+		}, "yes, 25 % of the cores and 50 % of the memory while you are there (in-use)"},
 		{"by a program", func(s *view.AgentStatus) {
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.WhyHook + "a film"}
 		}, "paused: owner.hook: a film; jobs are taken again when it says so"},

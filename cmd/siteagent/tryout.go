@@ -114,6 +114,12 @@ func quietly(s view.AgentStatus, now time.Time) string {
 		if s.Owner.Why == yield.WhyBattery {
 			return "Your machine runs on battery now, so it offers nothing;"
 		}
+		if s.Owner.Why == yield.WhyMetered {
+			return "Your connection is metered now (owner.metered), so it offers nothing;"
+		}
+		if said, hot := strings.CutPrefix(s.Owner.Why, yield.WhyHeat); hot {
+			return "It is too hot now (" + said + "), so it offers nothing;"
+		}
 		if strings.HasPrefix(s.Owner.Why, yield.WhyInput) {
 			return "You are at your machine now (owner.input), so it offers nothing;"
 		}

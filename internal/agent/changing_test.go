@@ -37,6 +37,23 @@ func TestTheTermsOfTheStart(t *testing.T) {
 	}
 }
 
+// While somebody uses the machine the lower caps on data count.
+func TestCapsWhileSomebodyIsThere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ always, inUse, want int64 }{
+		{0, 0, 0}, {5, 0, 5}, {0, 5, 5}, {5, 9, 5}, {9, 5, 5},
+	} {
+		terms := Terms{UploadBps: c.always, DownloadBps: 7}
+		terms.Owner.InUse.UploadBps = c.inUse
+		if up, down := terms.caps(true); up != c.want || down != 7 {
+			t.Errorf("%+v: caps of %d and %d, want %d and 7", c, up, down, c.want)
+		}
+		if up, down := terms.caps(false); up != c.always || down != 7 {
+			t.Errorf("%+v: caps of %d and %d while nobody is there", c, up, down)
+		}
+	}
+}
+
 // Of what the owner changes the machines are told what concerns them, each time; the order of
 // those that wait only when it changed, and the ceilings likewise. Where the machine's proc and
 // sys are stays as it was.

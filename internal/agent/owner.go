@@ -19,7 +19,9 @@ type Owner struct {
 	Hours    yield.Hours   // when the machine is shared; zero: always
 	Mains    bool          // it is shared only while it does not run on battery
 	Hook     []string      // program that is asked whether it is shared; empty: none
+	Heat     int           // degrees Celsius from which on processors are too hot; 0: nobody asks
 	Input    bool          // it is shared only while nobody uses keyboard or mouse
+	InUse    InUse         // how much is given while somebody does
 	Remote   []grid.SiteID // who may look at this site, pause it and end that pause
 	Patience time.Duration // an attempt suspended for longer moves; 0 = the machine's default
 	// MoveAfter is the same for one that can go on elsewhere from a checkpoint, if another site
@@ -27,14 +29,25 @@ type Owner struct {
 	MoveAfter time.Duration
 	FreeDisk  int64  // bytes of the disk that stay free where the state is
 	Root      string // where the machine's proc and sys are; "" = /
+	Unmetered bool   // it is shared only while data costs nothing
 }
+
+// InUse limits what is given while somebody uses keyboard or mouse.
+type InUse struct {
+	yield.InUse
+	UploadBps   int64 // cap on data, if it is lower than that of other times; 0 = the same
+	DownloadBps int64 // likewise
+}
+
+// limits reports whether that is less than at other times.
+func (u InUse) limits() bool { return u.Limits() || u.UploadBps != 0 || u.DownloadBps != 0 }
 
 // watchOwner watches whether the owner needs the machine, and tells the site: for the first time
 // before it returns, so that nothing is offered in hours that are the owner's.
 func (a *Agent) watchOwner() {
 	cfg := a.watching(a.cfg.Owner)
 	cfg.Root, cfg.Watch = a.cfg.Owner.Root, a.cfg.Host.Every > 0
-	cfg.Use, cfg.Ends, cfg.Share = a.work.use, a.tellReturns, a.tellShare
+	cfg.Use, cfg.Ends, cfg.Given = a.work.use, a.tellReturns, a.tellGiven
 	a.owner = owner.New(cfg)
 	a.spawn(func() {
 		a.owner.Run(a.ctx, func(s owner.State) {
@@ -52,7 +65,8 @@ func (a *Agent) watchOwner() {
 func (a *Agent) watching(o Owner) owner.Config {
 	return owner.Config{
 		Yield: o.Yield, Rules: a.rules(), Hours: o.Hours, Mains: o.Mains, Hook: o.Hook,
-		Input: o.Input,
+		Input: o.Input, InUse: o.InUse.InUse, Asks: o.InUse.limits(),
+		Heat: o.Heat, Unmetered: o.Unmetered,
 	}
 }
 
@@ -75,13 +89,43 @@ func (a *Agent) tellReturns(ends time.Time) {
 	a.site.tell(step.OwnerReturns{At: at})
 }
 
-// tellShare tells the site what part of the cores its owner gives at this time of the week.
-func (a *Agent) tellShare(percent int, until time.Time) {
-	in := step.ShareChanged{Percent: int64(percent)}
+// tellGiven tells the site what part of its ceilings the owner gives now, and caps the data.
+func (a *Agent) tellGiven(g yield.Given, until time.Time) {
+	in := step.ShareChanged{
+		Percent: int64(g.Cores), Memory: int64(g.Memory) % 100, InUse: g.ByUse,
+	}
 	if !until.IsZero() {
 		in.Until = a.clock.now().Add(until.Sub(a.clock.real()))
 	}
+	a.inForce.mu.Lock()
+	a.inForce.inUse = g.InUse
+	a.inForce.mu.Unlock()
+	a.capData()
 	a.site.tell(in)
+}
+
+// capData caps the data by the terms in force, and by whether somebody uses the machine.
+func (a *Agent) capData() {
+	a.inForce.mu.Lock()
+	defer a.inForce.mu.Unlock() // so that of two that meet the later terms stay
+	a.data.Cap(a.inForce.terms.caps(a.inForce.inUse))
+}
+
+// caps are those on data towards others and from them, while somebody uses the machine or not.
+func (t Terms) caps(inUse bool) (up, down int64) {
+	if !inUse {
+		return t.UploadBps, t.DownloadBps
+	}
+	u := t.Owner.InUse
+	return lower(t.UploadBps, u.UploadBps), lower(t.DownloadBps, u.DownloadBps)
+}
+
+// lower is the lower of two caps, of which 0 is none.
+func lower(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // rules say how much of the owner's own work is too much.

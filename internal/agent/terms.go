@@ -36,6 +36,7 @@ type Terms struct {
 type inForce struct {
 	mu    sync.Mutex
 	terms Terms // guarded by mu
+	inUse bool  // guarded by mu; somebody uses the machine, and the terms ask for that
 }
 
 // Terms are those in force. Slices in them are not to be changed.
@@ -72,7 +73,7 @@ func (a *Agent) Change(ctx context.Context, t Terms) error {
 	a.inForce.mu.Unlock()
 
 	a.owner.Change(a.watching(t.Owner))
-	a.data.Cap(t.UploadBps, t.DownloadBps)
+	a.capData()
 	a.showWalls(t.Walls)
 	if t.Capability != nil {
 		a.give(t.Capability)

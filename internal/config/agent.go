@@ -120,13 +120,24 @@ type Owner struct {
 	MoveAfter    time.Duration // the same with a checkpoint, where another site offers
 	Hours        yield.Hours   // when the machine is shared; always if there are none
 	Battery      bool          // the machine is shared also while it runs on battery
+	Metered      bool          // it is shared also while data costs money
+	Heat         int64         // degrees Celsius from which on processors are too hot; 0 = any
 	Input        bool          // it is shared only while nobody uses keyboard or mouse
+	InUse        inUse         // how much is given while somebody does
 	Hook         []string      // program, with arguments, that is asked whether it is shared
 	Remote       []grid.SiteID // who may look at this site, pause it and end that pause
 	Priority     string        // of jobs: idle or low
 	Look         time.Duration // between two looks at what other programs leave; 0 = never
 	Root         string        // where the machine's proc and sys are, if not below /
 	Name         string        // who owns the machine; empty: it is the owner's only one
+}
+
+// inUse limits what is given while somebody uses keyboard or mouse.
+type inUse struct {
+	CPUs    int64 // percent of the cores of other times, 1 to 100
+	Memory  int64 // percent of the memory of other times, 1 to 100
+	DownBps int64 // cap on data towards this site, bit/s; 0 = that of other times
+	UpBps   int64 // likewise away from it
 }
 
 // The priorities.

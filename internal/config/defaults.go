@@ -38,6 +38,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 			FreeDisk:  1 << 30,
 			MoveAfter: 2 * time.Minute,
 			Priority:  PriorityIdle, Look: 10 * time.Second, Root: "/",
+			InUse: inUse{CPUs: percent, Memory: percent},
 		},
 		Jobs: jobs{MaxRuntime: 24 * time.Hour},
 		Placing: placing{
@@ -72,7 +73,7 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		c.Data.QuotaBytes = 1 << 30
 		// The tests are what the machine is busy with.
 		c.Owner.Yield, c.Owner.Look, c.Owner.Priority = false, 0, priorityLow
-		c.Owner.Battery = true
+		c.Owner.Battery, c.Owner.Metered = true, true
 		c.API.Listen = ""
 	}
 	return c

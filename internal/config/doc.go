@@ -16,6 +16,7 @@
 //	load.go      the sources put above each other
 //	yaml.go      the settings in a file's text
 //	validate.go  ranges, and what does not go together
+//	validate_owner.go  the same of when the site yields
 //	origin.go    where each value comes from, and what a change changes
 //	file.go      new files, and putting a file in place
 //	edit.go      changes in a file's text that leave the rest as it is

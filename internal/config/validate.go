@@ -41,13 +41,7 @@ func (c Agent) Validate() error {
 		oneOf("controller.accept", c.Control.Accept, StandbyDomain, standbyNone),
 		c.Control.validateWeight(),
 		within("controller.slot", c.Control.Slot, time.Second, time.Hour),
-		oneOf("owner.priority", c.Owner.Priority, PriorityIdle, priorityLow),
-		absolute("owner.root", c.Owner.Root),
-		c.Owner.validateHook(),
-		c.Owner.validateRemote(),
-		within("owner.patience", c.Owner.Patience, time.Second, grid.MaxRuntime),
-		within("owner.move-after", c.Owner.MoveAfter, time.Second, grid.MaxRuntime),
-		zeroOr("owner.look", c.Owner.Look, time.Second, time.Hour),
+		c.Owner.validate(),
 		oneOf("placing.policy", c.Placing.Policy, grid.AvailPolicies()...),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "text", "json"),
@@ -288,45 +282,4 @@ func (s standby) validateCount() error {
 			"of two none", s.Count)
 	}
 	return nil
-}
-
-// validateRemote wants sites, and few of them: they are asked for at every question from afar.
-func (o Owner) validateRemote() error {
-	const most = 64
-	if len(o.Remote) > most {
-		return fmt.Errorf("owner.remote: want at most %d sites, have %d", most, len(o.Remote))
-	}
-	for _, id := range o.Remote {
-		if len(id) != siteIDLength || !strings.HasPrefix(string(id), siteIDBegins) {
-			return fmt.Errorf("owner.remote: want IDs such as %s..., which siteagent members "+
-				"prints, have %q: a name proves nothing", siteIDBegins, id)
-		}
-	}
-	return nil
-}
-
-// The form of the ID of a site, made of an ed25519 key.
-const (
-	siteIDBegins = "12D3KooW"
-	siteIDLength = 52
-)
-
-// validateHook wants a program that is found without a search, as the agent's PATH may be another
-// one than the owner's.
-func (o Owner) validateHook() error {
-	const most = 64
-	switch {
-	case len(o.Hook) == 0:
-		return nil
-	case len(o.Hook) > most:
-		return fmt.Errorf("owner.hook: want at most %d arguments, have %d; "+
-			"write them into a script", most-1, len(o.Hook)-1)
-	case !filepath.IsAbs(o.Hook[0]):
-		return fmt.Errorf("owner.hook: want the absolute path of a program first, then its "+
-			"arguments as a list, have %q; write a line of a shell into a script", o.Hook[0])
-	case strings.Contains(strings.Join(o.Hook, ""), "\x00"):
-		return errors.New("owner.hook: want no argument with a zero byte")
-	default:
-		return nil
-	}
 }

@@ -11,9 +11,13 @@
 //	probe.go      the kernel's counters of processors, queues and pressure
 //	sample.go     the difference of two looks
 //	power.go      whether the machine runs on battery
-//	asker.go      somebody asked now and then
-//	input.go      ... logind, whether keyboard or mouse are used
+//	asked.go      all that are asked now and then, and what follows from it
+//	asker.go      one of them
 //	hook.go       ... the owner's program
 //	hook_*.go         in a process group of its own
+//	heat.go       ... the thermometers of the processors
+//	bus.go        ... somebody on the system's bus:
+//	metered.go        NetworkManager, whether data costs money
+//	input.go          logind, whether keyboard or mouse are used
 //	sys_*.go      what this system tells of the agent itself, and priorities
 package owner

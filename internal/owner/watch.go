@@ -25,30 +25,40 @@ type Config struct {
 	Mains bool        // the owner shares it only while it does not run on battery
 	Hook  []string    // program, with arguments, that is asked whether it is shared; empty = none
 	Input bool        // the owner shares it only while nobody uses keyboard or mouse
-	Use   func() Use  // what the agent and its jobs use; called from Run's goroutine
+	InUse yield.InUse // how much is given while somebody does
+	Asks  bool        // whether somebody does is asked also if nothing else here needs that
+	Heat  int         // degrees Celsius from which on processors are too hot; 0 = nobody asks
+	// Unmetered: the owner shares it only while data costs nothing
+	Unmetered bool
+	Use       func() Use // what the agent and its jobs use; called from Run's goroutine
 	// Ends is told when the hours end in which the owner shares the machine, as State has it, each
 	// time that this is another time; nil = nobody is. It is called from Run's goroutine.
 	Ends func(time.Time)
-	// Share is told what part of the cores the hours give, in percent, and until when by Now, each
-	// time that this is another part; all of them before the first time. Outside of the hours it is
-	// told nothing. nil and the goroutine: as Ends.
-	Share func(percent int, until time.Time)
+	// Given is told how much is given, and until when by Now as far as that is known, each time
+	// that this is more or less; all before the first time. Outside of the hours it is told
+	// nothing. nil and the goroutine: as Ends.
+	Given func(g yield.Given, until time.Time)
 	// Now is the time for Hours and for the looks; nil = time.Now.
 	Now func() time.Time
 }
 
 // idle reports whether nothing but the machine's counters could make the site yield.
 func (c Config) idle() bool {
-	return c.Hours.Always() && !c.Mains && len(c.Hook) == 0 && !c.Input
+	return c.Hours.Always() && !c.Mains && len(c.Hook) == 0 && !c.asksInput() &&
+		c.Heat == 0 && !c.Unmetered
 }
+
+// asksInput reports whether it matters that somebody uses keyboard or mouse.
+func (c Config) asksInput() bool { return c.Input || c.Asks || c.InUse.Limits() }
 
 // State says whether the owner needs the machine.
 type State struct {
 	Reason grid.Reason // ReasonNone, ReasonOwnerBusy or ReasonOwnerHours
 	Why    string      // for people; empty when the owner does not
 	Ends   time.Time   // when the hours end in which it is shared, by Config.Now; zero: not known
-	Share  int         // part of the cores that the hours give, in percent; 0 outside of them
+	Given  yield.Given // how much is given; of the cores nothing outside of the hours
 	Hook   string      // what is wrong with the owner's program, for people; empty: nothing
+	Heat   string      // why it is not known how hot the processors are; empty: it is
 	Input  string      // why it is not known whether keyboard or mouse are used; empty: it is
 }
 
@@ -104,12 +114,14 @@ func (w *Watcher) open() {
 	}
 }
 
-// Change changes when the site yields, from the next look on: Yield, Rules, Hours, Mains, Hook and
-// Input become those of to.
+// Change changes when the site yields, from the next look on: all but Root, Watch and the functions
+// become those of to.
 func (w *Watcher) Change(to Config) {
 	w.mu.Lock()
 	w.cfg.Yield, w.cfg.Rules, w.cfg.Hours = to.Yield, to.Rules, to.Hours
 	w.cfg.Mains, w.cfg.Hook, w.cfg.Input = to.Mains, to.Hook, to.Input
+	w.cfg.InUse, w.cfg.Asks = to.InUse, to.Asks
+	w.cfg.Heat, w.cfg.Unmetered = to.Heat, to.Unmetered
 	w.mu.Unlock()
 	w.open()
 	select {
@@ -136,30 +148,26 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	defer runtime.UnlockOSThread()
 	var before look
 	var ends time.Time
-	share := 100
+	given := yield.InUse{}.While(false, 100)
 	cfg, p := w.now()
-	judge, source, hook, input := yield.New(cfg.Rules), newPower(cfg.Root), newHook(), newInput()
-	defer hook.stop()
-	defer input.stop()
+	judge, source, others := yield.New(cfg.Rules), newPower(cfg.Root), newAsked(cfg.Root)
+	defer others.stop()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	w.mu.Lock()
 	w.since = cfg.Now()
 	w.mu.Unlock()
-	hook.use(ctx, cfg.Hook)
-	input.use(ctx, asksInput(cfg.Input))
-	hook.await(ctx)
-	input.await(ctx)
+	others.use(ctx, cfg)
+	others.await(ctx)
 	looked := sync.OnceFunc(func() { close(w.looked) })
 	for {
-		hook.use(ctx, cfg.Hook)
-		input.use(ctx, asksInput(cfg.Input))
+		others.use(ctx, cfg)
 		began := processorTime()
 		state, sample, this := judgeNow(cfg, p, judge, before)
 		if cfg.Mains && state.Reason != grid.ReasonOwnerHours && source.onBattery(cfg.Now()) {
 			state.Reason, state.Why = grid.ReasonOwnerBusy, yield.WhyBattery
 		}
-		state = besides(state, hook.verdict(), input.verdict())
+		state = others.judge(state, cfg)
 		before = this
 		if w.note(state, sample, processorTime()-began) {
 			tell(state)
@@ -168,7 +176,7 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 			cfg.Ends(state.Ends)
 		}
 		ends = state.Ends
-		share = cfg.tellShare(share, state.Share)
+		given = cfg.tellGiven(given, state.Given)
 		looked()
 		due := tick.C
 		if p == nil && cfg.idle() {
@@ -185,12 +193,17 @@ func (w *Watcher) Run(ctx context.Context, tell func(State)) {
 	}
 }
 
-// tellShare tells the share if it is another one than before, and returns what was told last.
-func (c Config) tellShare(before, now int) int {
-	if now == 0 || now == before || c.Share == nil {
+// tellGiven tells what is given if it is other than before, and returns what was told last. While
+// it is less because of keyboard or mouse, nobody knows for how long.
+func (c Config) tellGiven(before, now yield.Given) yield.Given {
+	if now.Cores == 0 || now == before || c.Given == nil {
 		return before
 	}
-	c.Share(now, c.Hours.ShareUntil(c.Now()))
+	until := time.Time{}
+	if !now.ByUse {
+		until = c.Hours.ShareUntil(c.Now())
+	}
+	c.Given(now, until)
 	return now
 }
 
@@ -219,18 +232,8 @@ func judgeNow(cfg Config, p *probe, judge *yield.Judge, before look) (State, yie
 	if share == 0 {
 		state = State{Reason: grid.ReasonOwnerHours, Why: "shared " + cfg.Hours.String()}
 	}
-	state.Ends, state.Share = cfg.Hours.Ends(now), share
+	state.Ends, state.Given.Cores = cfg.Hours.Ends(now), share
 	return state, sample, this
-}
-
-// besides adds the words of those that were asked, which are told before what was seen: the
-// owner's program first. The hours outlast both.
-func besides(s State, hook, input yield.Said) State {
-	s.Hook, s.Input = hook.Trouble, input.Trouble
-	if why := cmp.Or(hook.Why, input.Why); why != "" && s.Reason != grid.ReasonOwnerHours {
-		s.Reason, s.Why = grid.ReasonOwnerBusy, why
-	}
-	return s
 }
 
 func (w *Watcher) close() {

@@ -426,8 +426,8 @@ func TestTheShareOfTheHoursIsTold(t *testing.T) {
 		watching(t, Config{
 			Root: t.TempDir(), Rules: yield.DefaultRules(), Hours: hours,
 			Now: func() time.Time { return time.Now().UTC() },
-			Share: func(percent int, until time.Time) {
-				told = append(told, fmt.Sprintf("%d%% until %s", percent, until.Format("15:04")))
+			Given: func(g yield.Given, until time.Time) {
+				told = append(told, fmt.Sprintf("%d%% until %s", g.Cores, until.Format("15:04")))
 			},
 		})
 		time.Sleep(6 * time.Minute)

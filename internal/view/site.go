@@ -132,8 +132,12 @@ type FleetRow struct {
 type OwnerView struct {
 	How   string `json:"how"`             // what is watched, or why nothing is
 	Hours string `json:"hours,omitempty"` // when it is shared; left out: always
-	// part of the cores that the hours give now, in percent; left out: all, or none
-	Share int    `json:"share_percent,omitempty"`
+	// part of the cores that is given now, in percent; left out: all, or none
+	Share int `json:"share_percent,omitempty"`
+	// part of the memory that is given now, in percent; left out: all
+	Memory int `json:"memory_percent,omitempty"`
+	// less is given than by the hours: keyboard or mouse are in use
+	InUse bool   `json:"in_use,omitempty"`
 	Busy  bool   `json:"busy"`            // the owner needs the machine now
 	Why   string `json:"why,omitempty"`   // while busy
 	Hook  string `json:"hook,omitempty"`  // program that is asked whether it is shared

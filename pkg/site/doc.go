@@ -42,7 +42,7 @@
 //	stop.go           fences, cancels and what else ends an attempt early
 //	vacancy.go        telling submitters that capacity is free
 //	yield.go          yielding to the owner's own work
-//	share.go          hours with a share of the cores: what takes more is suspended
+//	share.go          less than all of it is given: what takes more is suspended
 //	owner.go          pause, drain, capacity, bans
 //	peers.go          peers, links, held data
 //	roster.go         all attempts, and the ways to find them

@@ -31,7 +31,7 @@ type owner struct {
 	draining bool        // no fact: it ends with the agent
 	busy     grid.Reason // why the owner has the machine alone, ReasonNone: it is shared
 	full     bool        // the disk takes no more data; no fact either
-	share    share       // of the cores that are given at this time of the week; no fact either
+	share    share       // of the ceilings that is given now; no fact either
 	returns  time.Time   // when the hours end in which it is shared; zero: not known, no fact
 }
 
@@ -224,7 +224,9 @@ const othersStay = 5 * time.Minute
 // not feel it.
 func (m *Machine) setOutage() {
 	left := m.left.Total
-	left.MilliCPUs = min(left.MilliCPUs, m.sharedCores())
+	shared := m.shared()
+	left.MilliCPUs = min(left.MilliCPUs, shared.MilliCPUs)
+	left.MemoryBytes = min(left.MemoryBytes, shared.MemoryBytes)
 	missing := m.capability.Total.Sub(left)
 	m.plan.othersUntil = time.Time{}
 	if missing != (grid.Resources{}) {

@@ -2,8 +2,8 @@ package site
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -14,56 +14,78 @@ import (
 // timerShare ends the patience with an attempt that takes more than the owner gives now.
 const timerShare = "share"
 
-// share is the part of the cores that the owner gives at this time of the week. The zero value is
-// all of them.
+// share is the part of the ceilings that the owner gives now. The zero value is all of them.
 type share struct {
-	percent int64     // 1 to 99; 0: all
+	percent int64     // of the cores, 1 to 99; 0: all
+	memory  int64     // of the memory, 1 to 99; 0: all
 	until   time.Time // when that changes; zero: not known
+	inUse   bool      // because somebody uses the machine, not by the hours
 	surplus bool      // some attempt takes more
+}
+
+// limits reports whether it is less than all.
+func (s share) limits() bool { return s.percent != 0 || s.memory != 0 }
+
+// reason is why an attempt that takes more is suspended.
+func (s share) reason() grid.Reason {
+	if s.inUse {
+		return grid.ReasonOwnerBusy
+	}
+	return grid.ReasonOwnerHours
 }
 
 // onShare takes another part of the cores. Like OwnerBusy it is no fact: the driver says it again
 // after a restart.
 func (m *Machine) onShare(in step.ShareChanged) {
-	if in.Percent < 1 || in.Percent > 100 {
+	if in.Percent < 1 || in.Percent > 100 || in.Memory < 0 || in.Memory > 100 {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{
-			Text: "share: want 1 to 100 percent, have " + strconv.FormatInt(in.Percent, 10),
+			Text: fmt.Sprintf("share: want 1 to 100 percent, have %d of the cores and %d of the "+
+				"memory", in.Percent, in.Memory),
 		})
 		return
 	}
-	now := share{percent: in.Percent % 100, until: in.Until, surplus: m.owner.share.surplus}
+	now := share{
+		percent: in.Percent % 100, memory: in.Memory % 100, until: in.Until, inUse: in.InUse,
+		surplus: m.owner.share.surplus,
+	}
 	if now == m.owner.share {
 		m.out.Report(step.LevelDebug, eventStale, step.Report{Text: "the share was the same"})
 		return
 	}
-	before := m.sharedCores()
+	before := m.shared()
 	m.owner.share = now
 	m.setOutage()
 	m.links.outdated = true
 	m.bookingsChanged()
 	m.out.Report(step.LevelInfo, eventShareChanged, step.Report{Value: float64(in.Percent)})
-	if m.sharedCores() > before {
+	if after := m.shared(); after.MilliCPUs > before.MilliCPUs ||
+		after.MemoryBytes > before.MemoryBytes {
 		m.noteRoom()
 	}
 }
 
-// sharedCores are the thousandths of cores that the owner gives now.
-func (m *Machine) sharedCores() int64 {
-	all := m.capability.Total.MilliCPUs
-	if m.owner.share.percent == 0 {
-		return all
+// shared are the ceilings that hold now: of cores and memory the owner may give a part.
+func (m *Machine) shared() grid.Resources {
+	all := m.capability.Total
+	if of := m.owner.share.percent; of != 0 {
+		all.MilliCPUs = all.MilliCPUs * of / 100
 	}
-	return all * m.owner.share.percent / 100
+	if of := m.owner.share.memory; of != 0 {
+		whole, rest := all.MemoryBytes/100, all.MemoryBytes%100 // so that nothing overflows
+		all.MemoryBytes = whole*of + rest*of/100
+	}
+	return all
 }
 
-// settleShare suspends running attempts that take more cores than the owner gives now, and lets
-// them go on when there is space: what was promised a time first, then by when they began. One
-// that has waited for as long as for an owner who stays ends here, and goes on elsewhere.
+// settleShare suspends running attempts that take more cores or memory than the owner gives now,
+// and lets them go on when there is space: what was promised a time first, then by when they began.
+// One that has waited for as long as for an owner who stays ends here, and goes on elsewhere, which
+// frees its memory, too.
 func (m *Machine) settleShare() {
-	if m.owner.share.percent == 0 && !m.owner.share.surplus {
+	if !m.owner.share.limits() && !m.owner.share.surplus {
 		return
 	}
-	free, due := m.sharedCores(), time.Time{}
+	free, due := m.shared(), time.Time{}
 	m.owner.share.surplus = false
 	for _, c := range m.underWay() {
 		a := m.roster.all[c.Attempt]
@@ -71,9 +93,10 @@ func (m *Machine) settleShare() {
 			m.setSurplus(a, false) // it runs no more as it is
 			continue
 		}
-		fits := c.Give.MilliCPUs <= free
+		fits := c.Give.MilliCPUs <= free.MilliCPUs && c.Give.MemoryBytes <= free.MemoryBytes
 		if fits {
-			free -= c.Give.MilliCPUs
+			free.MilliCPUs -= c.Give.MilliCPUs
+			free.MemoryBytes -= c.Give.MemoryBytes
 		}
 		m.setSurplus(a, !fits)
 		if fits {
@@ -82,7 +105,7 @@ func (m *Machine) settleShare() {
 		m.owner.share.surplus = true
 		patience := a.leaving.since.Add(m.cfg.OwnerPatience)
 		if !patience.After(m.now) {
-			m.stop(a, told, grid.ReasonOwnerHours.String())
+			m.stop(a, told, m.owner.share.reason().String())
 		} else if due.IsZero() || patience.Before(due) {
 			due = patience
 		}
@@ -131,7 +154,7 @@ func (m *Machine) setSurplus(a *attempt, is bool) {
 		return
 	}
 	r := about(a.id, a.submitter)
-	r.Reason = grid.ReasonOwnerHours
+	r.Reason = m.owner.share.reason()
 	m.out.Report(step.LevelInfo, eventSurplus, r)
 	m.suspend(a)
 }

@@ -102,11 +102,52 @@ func TestTheSurplusEndsAfterTheOwnersPatience(t *testing.T) {
 func TestSharesThatAreNone(t *testing.T) {
 	r := newRig(t)
 	ids := r.running(job1, alice, 4)
-	for _, percent := range []int64{0, -1, 101} {
-		r.step(step.ShareChanged{Percent: percent})
+	for _, wrong := range []step.ShareChanged{
+		{}, {Percent: -1}, {Percent: 101}, {Percent: 50, Memory: -1}, {Percent: 50, Memory: 101},
+	} {
+		r.step(wrong)
 		r.reported(eventInvalid)
 		if got := suspended(r.out); len(got) > 0 || len(ids) != 4 {
-			t.Errorf("%d percent suspends %v", percent, got)
+			t.Errorf("%+v suspends %v", wrong, got)
 		}
+	}
+}
+
+// While somebody uses the machine less memory is given, too: what does not fit is suspended, told
+// why, and nothing is offered beyond it.
+func TestLessMemoryWhileSomebodyIsThere(t *testing.T) {
+	r := newRig(t)
+	ids := r.running(job1, alice, 4)
+	part := r.m.capability.Total.MemoryBytes
+	each, _ := r.m.plan.Commitment(ids[0])
+	percent := (2*each.Give.MemoryBytes*100 + part - 1) / part // of two
+	out := r.step(step.ShareChanged{Percent: 100, Memory: percent, InUse: true})
+	if diff := cmp.Diff(ids[2:], suspended(out)); diff != "" {
+		t.Fatalf("suspended (-want +got):\n%s", diff)
+	}
+	r.step(step.AttemptFrozen{Attempt: ids[2]})
+	want := protocol.Progress{
+		Attempt: ids[2], Phase: grid.PhaseFrozen, Reason: grid.ReasonOwnerBusy,
+	}
+	if got := one[protocol.Progress](r, alice); got != want {
+		t.Errorf("progress %+v, want %+v", got, want)
+	}
+	if diff := cmp.Diff(ids[2:], continued(r.step(step.ShareChanged{Percent: 100}))); diff != "" {
+		t.Errorf("when nobody is there, go on (-want +got):\n%s", diff)
+	}
+}
+
+// Offers keep to the memory that is given while somebody uses the machine.
+func TestOffersKeepToTheMemory(t *testing.T) {
+	r := newRig(t)
+	r.step(step.ShareChanged{Percent: 100, Memory: 50, InUse: true})
+	quarter := func(s *grid.Spec) {
+		s.Need = grid.Resources{MilliCPUs: 1, MemoryBytes: r.m.capability.Total.MemoryBytes / 4}
+	}
+	four := announcement(job1, alice, quarter)
+	four.Count = 4
+	r.receive(alice, four)
+	if got := one[protocol.Bid](r, alice).Offer.TasksNow; got != 2 {
+		t.Errorf("%d tasks of a quarter of the memory are offered, want 2 of half of it", got)
 	}
 }

@@ -105,7 +105,7 @@ func (m *Machine) frozenFor(a *attempt) grid.Reason {
 		return why
 	}
 	if a.displaced == grid.ReasonNone && a.surplus {
-		return grid.ReasonOwnerHours
+		return m.owner.share.reason()
 	}
 	return a.displaced
 }

@@ -208,11 +208,14 @@ type Collected struct {
 	Local bool `json:",omitempty"`
 }
 
-// ShareChanged says what part of the cores the owner gives at this time of the week. Running
-// attempts that take more are suspended until it is more again.
+// ShareChanged says what part of the ceilings the owner gives now: by the hours of the week, or
+// because somebody uses the machine. Running attempts that take more are suspended until it is more
+// again.
 type ShareChanged struct {
-	Percent int64     // of the ceiling, 1 to 100; 100 = all
+	Percent int64     // of the cores, 1 to 100; 100 = all
 	Until   time.Time // when that changes next; zero: not known
+	Memory  int64     `json:",omitempty"` // percent of the memory, 1 to 100; 0 = all
+	InUse   bool      `json:",omitempty"` // it is less than the hours give: somebody is there
 }
 
 // SpaceChanged says whether this site's disk takes more data. A run begins with space. While it

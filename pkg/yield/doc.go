@@ -10,4 +10,13 @@
 // measured is unknown and decides nothing.
 //
 // It does not decide what happens to jobs: pkg/site does.
+//
+//	judge.go    the owner's programs: from measurements to a verdict
+//	hours.go    when the machine is shared, and what part of it
+//	in_use.go   how much is given while somebody uses keyboard or mouse
+//	input.go    whether somebody does
+//	power.go    whether the machine runs on battery
+//	metered.go  whether data costs money
+//	heat.go     whether the processors are too hot
+//	hook.go     the answer of a program of the owner's
 package yield

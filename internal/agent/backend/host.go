@@ -40,8 +40,8 @@ func ownerView(terms agent.Owner, r owner.Report) *view.OwnerView {
 		How: r.How, Hours: terms.Hours.String(), Busy: r.State.Reason != grid.ReasonNone,
 		Why: r.State.Why, CostPercent: percent * r.Cost,
 	}
-	if r.State.Share < percent {
-		v.Share = r.State.Share
+	if g := r.State.Given; g.Cores < percent || g.ByUse {
+		v.Share, v.Memory, v.InUse = g.Cores, g.Memory%percent, g.ByUse
 	}
 	v.Input = terms.Input
 	if len(terms.Hook) > 0 {

@@ -88,16 +88,27 @@ func askedNotices(o agent.Owner, s owner.State) (notices []view.Notice) {
 				"siteagent config unset owner.hook",
 		})
 	}
-	if s.Input != "" && o.Input {
+	if s.Heat != "" {
 		notices = append(notices, view.Notice{
-			Text: "owner.input: logind does not tell whether you are there, " +
-				"and the site pauses for that",
-			Cause: s.Input,
-			Action: "see whether loginctl works here; to ask nothing: " +
-				"siteagent config unset owner.input",
+			Text:  "owner.heat: no thermometer is found, and the site pauses for that",
+			Cause: s.Heat,
+			Action: "load the driver of your processors' sensors; to look at none: " +
+				"siteagent config unset owner.heat",
 		})
 	}
-	return notices
+	if s.Input == "" {
+		return notices
+	}
+	setting, then, unset := "in-use", "and the site keeps to these limits for that",
+		"in-use.cpus, and the others that begin with in-use"
+	if o.Input {
+		setting, then, unset = "owner.input", "and the site pauses for that", "owner.input"
+	}
+	return append(notices, view.Notice{
+		Text:   setting + ": logind does not tell whether you are there, " + then,
+		Cause:  s.Input,
+		Action: "see whether loginctl works here; to ask nothing: siteagent config unset " + unset,
+	})
 }
 
 // diskNotices say what is wrong with the disk, and what helps.

@@ -1,5 +1,6 @@
-// Package suspendtest puts a machine to sleep for tests, and says whether somebody uses it: it
-// takes the place of logind, on a message bus that is a real one and the test's own.
+// Package suspendtest puts a machine to sleep for tests, and says whether somebody uses it, and
+// whether its connection is metered: it takes the places of logind and NetworkManager, on a message
+// bus that is a real one and the test's own.
 package suspendtest
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +30,9 @@ type Login1 struct {
 
 	mu    sync.Mutex
 	locks []*os.File // guarded by mu; ends of pipes whose other ends were given away
+
+	network sync.Once     // NetworkManager is there, too
+	metered atomic.Uint32 // what it says
 }
 
 // patience bounds every wait.
@@ -35,8 +40,9 @@ const patience = 30 * time.Second
 
 // name and object are logind's.
 const (
-	name   = "org.freedesktop.login1"
-	object = "/org/freedesktop/login1"
+	name    = "org.freedesktop.login1"
+	object  = "/org/freedesktop/login1"
+	network = "org.freedesktop.NetworkManager"
 )
 
 // busConfig forbids nothing.
@@ -81,34 +87,42 @@ func Start(t testing.TB) *Login1 {
 		t.Fatal("the bus does not say where it is: ", err)
 	}
 	l := &Login1{Address: strings.TrimSpace(address), given: make(chan struct{}, 64)}
-	if l.conn, err = dbus.Connect(l.Address); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.conn.Close() })
-	if _, err = l.conn.RequestName(name, dbus.NameFlagDoNotQueue); err != nil {
-		t.Fatal(err)
-	}
-	calls := make(chan *dbus.Message, 16)
-	l.conn.Eavesdrop(calls) // to know when a lock has left
-	go l.serve(calls)
+	l.conn = l.takePlace(t, name)
 	return l
 }
 
-func (l *Login1) serve(calls <-chan *dbus.Message) {
+// takePlace answers calls in the place of a service, on a connection of its own.
+func (l *Login1) takePlace(t testing.TB, service string) *dbus.Conn {
+	t.Helper()
+	conn, err := dbus.Connect(l.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err = conn.RequestName(service, dbus.NameFlagDoNotQueue); err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan *dbus.Message, 16)
+	conn.Eavesdrop(calls) // to know when a lock has left
+	go l.serve(conn, calls)
+	return conn
+}
+
+func (l *Login1) serve(conn *dbus.Conn, calls <-chan *dbus.Message) {
 	for m := range calls {
 		member, _ := m.Headers[dbus.FieldMember].Value().(string)
 		switch {
 		case m.Type != dbus.TypeMethodCall:
 		case member == "Inhibit":
-			l.inhibit(m)
+			l.inhibit(conn, m)
 		case member == "Get":
-			l.tellIdle(m)
+			l.tell(conn, m)
 		}
 	}
 }
 
-// tellIdle answers with the one property that it has.
-func (l *Login1) tellIdle(m *dbus.Message) {
+// tell answers with one of the properties that it has.
+func (l *Login1) tell(conn *dbus.Conn, m *dbus.Message) {
 	reply := &dbus.Message{
 		Type: dbus.TypeError,
 		Headers: map[dbus.HeaderField]dbus.Variant{
@@ -117,26 +131,45 @@ func (l *Login1) tellIdle(m *dbus.Message) {
 			dbus.FieldErrorName:   dbus.MakeVariant("org.freedesktop.DBus.Error.UnknownProperty"),
 		},
 	}
-	if len(m.Body) == 2 && m.Body[0] == name+".Manager" && m.Body[1] == "IdleHint" {
+	if value := l.property(m.Body); value != nil {
 		reply.Type = dbus.TypeMethodReply
 		reply.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.ParseSignatureMust("v"))
-		reply.Body = []any{dbus.MakeVariant(l.idle.Load())}
+		reply.Body = []any{dbus.MakeVariant(value)}
 		delete(reply.Headers, dbus.FieldErrorName)
 	}
-	l.conn.Send(reply, nil)
+	conn.Send(reply, nil)
+}
+
+// property is the value of one; nil: there is no such one.
+func (l *Login1) property(asked []any) any {
+	switch {
+	case slices.Equal(asked, []any{name + ".Manager", "IdleHint"}):
+		return l.idle.Load()
+	case slices.Equal(asked, []any{network, "Metered"}):
+		return l.metered.Load()
+	}
+	return nil
+}
+
+// SetMetered says by NetworkManager's numbers whether data costs money; before the first time there
+// is no NetworkManager.
+func (l *Login1) SetMetered(t testing.TB, number uint32) {
+	t.Helper()
+	l.metered.Store(number)
+	l.network.Do(func() { l.takePlace(t, network) })
 }
 
 // SetIdle says whether nobody uses the machine; at first somebody does.
 func (l *Login1) SetIdle(idle bool) { l.idle.Store(idle) }
 
 // inhibit gives a lock away, which is held until its last copy is closed.
-func (l *Login1) inhibit(m *dbus.Message) {
+func (l *Login1) inhibit(conn *dbus.Conn, m *dbus.Message) {
 	reads, given, err := os.Pipe()
 	if err != nil {
 		return // the caller waits
 	}
 	defer given.Close()
-	l.conn.Send(&dbus.Message{
+	conn.Send(&dbus.Message{
 		Type: dbus.TypeMethodReply,
 		Headers: map[dbus.HeaderField]dbus.Variant{
 			dbus.FieldDestination: m.Headers[dbus.FieldSender],

@@ -44,6 +44,8 @@ export interface OwnerView {
   how: string;
   hours?: string;
   share_percent?: number;
+  memory_percent?: number;
+  in_use?: boolean;
   busy: boolean;
   why?: string;
   hook?: string;

@@ -44,6 +44,16 @@ function limitsOf(s: Status, value: (name: string) => string | undefined): Limit
     text: (v) => `${lines[v]}Mbit/s`,
     show: (v) => `${lines[v]} Mbit/s`,
   });
+  const part = (name: string, label: string): Limit => ({
+    name,
+    label,
+    at: Number(value(name) ?? 100),
+    min: 5,
+    max: 100,
+    step: 5,
+    text: String,
+    show: (v) => `${v} %`,
+  });
   const all = m?.cores ?? Math.ceil((s.ceilings.milli_cpus ?? 1000) / 1000);
   return [
     {
@@ -65,6 +75,8 @@ function limitsOf(s: Status, value: (name: string) => string | undefined): Limit
     ),
     line("rates.down", "Data in"),
     line("rates.up", "Data out"),
+    part("in-use.cpus", "Cores while you are there"),
+    part("in-use.memory", "Memory while you are there"),
   ];
 }
 
@@ -72,6 +84,7 @@ const switches: [string, string][] = [
   ["owner.yield", "Freeze jobs while you use the machine"],
   ["owner.input", "Pause while keyboard or mouse are in use"],
   ["owner.battery", "Share also on battery"],
+  ["owner.metered", "Share also while data costs money"],
 ];
 
 export function Limits({ status }: { status: Status }) {

@@ -33,6 +33,8 @@ function ownerBusy(s: Status, now: number): string {
     ["owner.hook: ", "when it says so"],
     ["owner.input: ", "when you are away"],
     ["the machine runs on battery", "when it is plugged in (owner.battery)"],
+    ["the connection is metered", "when it is not (owner.metered)"],
+    ["owner.heat: ", "when they have cooled down"],
   ];
   for (const [begins, text] of then) {
     if (why.startsWith(begins)) return `paused: ${why}; ${after} ${text}`;
@@ -82,12 +84,15 @@ export function sharingAfar(s: Status, now: number): string {
   return sharing(s, now).text;
 }
 
-/** What part of the cores the hours give now, and until when. */
+/** What part of the ceilings is given now, and until when. */
 function shareText(s: Status, now: number): string {
+  const memory = s.owner?.memory_percent ? ` and ${s.owner.memory_percent} % of the memory` : "";
+  const text = `yes, ${s.owner?.share_percent} % of the cores${memory}`;
+  if (s.owner?.in_use) return `${text} while you are there (in-use)`;
   const windows = windowsOf(s.owner?.hours ?? "") ?? [];
   const next = nextShare(windows, now);
   const until = next ? ` until ${clock(new Date(next).toISOString(), now)}` : "";
-  return `yes, ${s.owner?.share_percent} % of the cores${until} (owner.hours)`;
+  return `${text}${until} (owner.hours)`;
 }
 
 export function sharing(s: Status, now: number): { text: string; tone: Tone } {

@@ -1,0 +1,44 @@
+package owner
+
+import (
+	"context"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/mrsmesh/mrsmesh/pkg/yield"
+)
+
+// busLimit bounds the wait for an answer on the system's bus.
+const busLimit = 2 * time.Second
+
+const getProperty = "org.freedesktop.DBus.Properties.Get"
+
+// onBus keeps a connection to the system's bus from question to question; it ends with their
+// context. Without a connection there is the error.
+func onBus(
+	ask func(context.Context, *dbus.Conn, error) yield.Said,
+) func(context.Context, []string) yield.Said {
+	var conn *dbus.Conn
+	return func(ctx context.Context, _ []string) yield.Said {
+		if conn == nil || !conn.Connected() {
+			var err error
+			if conn, err = dbus.ConnectSystemBus(dbus.WithContext(ctx)); err != nil {
+				conn = nil
+				return ask(ctx, nil, err)
+			}
+		}
+		return ask(ctx, conn, nil)
+	}
+}
+
+// getOf gets a property of a service that runs; none is started for it.
+func getOf(
+	ctx context.Context, conn *dbus.Conn,
+	service string, object dbus.ObjectPath, of, property string, into any,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, busLimit)
+	defer cancel()
+	return conn.Object(service, object).
+		CallWithContext(ctx, getProperty, dbus.FlagNoAutoStart, of, property).Store(into)
+}

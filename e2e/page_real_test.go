@@ -64,8 +64,8 @@ func pageOfAgent(t *testing.T, b *browser) {
 	pageAfterRounds(t, b, m)
 }
 
-// pageAfterRounds opens the page after a job that no site has room for was announced again and
-// again: the answers to the rounds of before are there.
+// pageAfterRounds opens the page after a job that finds no capacity was announced again and again:
+// the answers to the rounds of before are there.
 func pageAfterRounds(t *testing.T, b *browser, m *mesh) {
 	t.Helper()
 	first := m.begin(t, []string{"--name", "filling", "--cpus", "1.9"}, "ticks=600")
@@ -160,7 +160,7 @@ func (p *tab) wantHushed(id grid.JobID) {
 	shown := strings.Count(text, fmt.Sprintf(" %d ", http.StatusOK))
 	p.check(len(paths) > 40 && shown >= 9, "of %d paths a guest is shown %d", len(paths), shown)
 	p.check(!strings.Contains(strings.ToLower(text), "hush"), "a guest is told %s", text)
-	p.check(strings.Contains(text, string(id)+`.0"`), "a guest is told nothing of the task: %s", text)
+	p.check(strings.Contains(text, string(id)+`.0"`), "a guest is told nothing of it: %s", text)
 	page := ask[string](p, "document.documentElement.outerHTML")
 	p.check(!strings.Contains(strings.ToLower(page), "hush"), "the page of a guest has %s", page)
 	events := ask[string](p, `fetch("/api/v1/events?after=0").then(async r => {

@@ -340,7 +340,8 @@ func pageGuestsJob(p *tab) {
 	p.await("the map is there", `document.querySelector(".map path.site") != null`)
 	p.awaitText("running, 34 %")
 	turns := []string{
-		"Sign out", "Older", "Newer", "Earlier tasks", "Later tasks", "Nearer sites", "Farther sites",
+		"Sign out", "Older", "Newer", "Earlier tasks", "Later tasks", "Nearer sites",
+		"Farther sites",
 	}
 	buttons := slices.DeleteFunc(p.buttons(), func(label string) bool {
 		return slices.Contains(turns, label)

@@ -20,7 +20,7 @@ const (
 	eventAsked = "announced" // a submitter's report that a round of a job begins
 )
 
-// Round is how the sites had answered when the next round began.
+// Round has the answers of the sites when the next round began.
 type Round struct {
 	State  broker.JobState // what the answers are about, without tasks and without the job's data
 	Number uint32          // of the last announcement that was answered, from 1
@@ -45,7 +45,7 @@ func (r *rounds) isDue(job grid.JobID, now time.Time) bool {
 	return !now.Before(r.at[job])
 }
 
-// roundOf is what is shown of a job's round later.
+// roundOf copies of a job what is shown of its round later.
 func roundOf(job broker.JobState) Round {
 	next := Round{Hosted: job.Hosted(), State: broker.JobState{
 		ID: job.ID, Answers: job.Answers, Ranks: job.Ranks, Behind: job.Behind, Abroad: job.Abroad,

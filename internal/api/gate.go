@@ -165,9 +165,9 @@ func (v visit) may(r *http.Request) *view.Problem {
 }
 
 // shownToGuests lists what a guest may look at: the site, its domain, what it gave, and its jobs
-// with their tasks, sites and rounds. Jobs are shown in the guest's form of guest.go, which says how
-// far they are and never what they compute. A job in full (/jobs/ID), its logs, its data and what
-// it would be planned like are not on the list, nor are settings. A path that is not is closed.
+// with their tasks, sites and rounds. Jobs are shown in the forms of guest.go, which say how far
+// they are and never what they compute. A job in full (/jobs/ID), its logs, its data, plans and
+// settings are not on the list, and a path that is not is closed.
 func shownToGuests(path string) bool {
 	switch path {
 	case "/session", "/status", "/sites", "/members", "/given", "/jobs", "/events":

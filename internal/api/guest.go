@@ -51,7 +51,7 @@ func guestHint(j view.JobView) string {
 	}
 }
 
-// guestTask is how far a task is, and where: without its item, its outputs, and texts.
+// guestTask says how far a task is, and where: without its item, its outputs, and texts.
 func guestTask(t view.TaskView) view.TaskView {
 	g := view.TaskView{
 		ID: t.ID, Index: t.Index, Phase: t.Phase, Site: t.Site, SiteName: t.SiteName,
@@ -73,8 +73,8 @@ func guestTask(t view.TaskView) view.TaskView {
 	return g
 }
 
-// guestCause is how an attempt ended, without what follows the colon: a site's text may quote what
-// the program printed.
+// guestCause says how an attempt ended, without what follows the colon: a site's text may quote
+// what the program printed.
 func guestCause(cause string) string {
 	kind, _, _ := strings.Cut(cause, ":")
 	return kind
@@ -89,7 +89,7 @@ func guestPromise(p *view.PromiseView) *view.PromiseView {
 	}
 }
 
-// guestTable is the map: which site is how near, and which refuse, for a reason by its number.
+// guestTable has the map: how near each site is, and which refuse, for a reason by its number.
 func guestTable(t view.OfferTable) view.OfferTable {
 	g := view.OfferTable{
 		Job: t.Job, Asked: t.Asked, Round: t.Round, Members: t.Members, Answered: t.Answered,

@@ -216,7 +216,8 @@ func TestNoAnswerToAGuestHasASecret(t *testing.T) {
 		if answer.StatusCode == http.StatusOK {
 			shown++
 		}
-		if text := strings.ToLower(body + fmt.Sprint(answer.Header)); strings.Contains(text, "secret") {
+		text := strings.ToLower(body + fmt.Sprint(answer.Header))
+		if strings.Contains(text, "secret") {
 			t.Errorf("a guest: %s %s = %d %s", o[0], path, answer.StatusCode, body)
 		}
 		if o[0] == http.MethodGet {

@@ -17,8 +17,8 @@ func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, e
 	if err != nil {
 		return view.OfferTable{}, err
 	}
-	var members []broker.MemberState
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
+	members, err := b.membersNow(ctx)
+	if err != nil {
 		return view.OfferTable{}, err
 	}
 	return offerTable(job, members, n, b.agent.Now()), nil
@@ -30,11 +30,17 @@ func (b *Backend) Rounds(ctx context.Context, id grid.JobID) ([]view.OfferTable,
 	if err != nil {
 		return nil, err
 	}
-	var members []broker.MemberState
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
+	members, err := b.membersNow(ctx)
+	if err != nil {
 		return nil, err
 	}
 	return roundTables(job, b.agent.Rounds(id), members, n, b.agent.Now()), nil
+}
+
+// membersNow lists the other sites as the submitter's machine knows them.
+func (b *Backend) membersNow(ctx context.Context) (members []broker.MemberState, err error) {
+	err = b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() })
+	return members, err
 }
 
 // roundTables are the tables of the rounds before the present one, and its own if any site has

@@ -296,8 +296,8 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 
 // Sites lists the known sites by name, this one first.
 func (b *Backend) Sites(ctx context.Context) ([]view.SiteRow, error) {
-	var members []broker.MemberState
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
+	members, err := b.membersNow(ctx)
+	if err != nil {
 		return nil, err
 	}
 	known := b.agent.Known()

@@ -141,7 +141,8 @@ func (w *terminal) see(pattern string) {
 		}
 	}
 	w.keep("failed")
-	w.t.Fatalf("%s: no match for %s within %s on the screen:\n%s", w.name, pattern, screenLimit, w.text())
+	w.t.Fatalf("%s: no match for %s within %s on the screen:\n%s",
+		w.name, pattern, screenLimit, w.text())
 }
 
 // press types keys.

@@ -175,15 +175,16 @@ func walkSiteTop(t *testing.T, v volunteer) {
 func (v volunteer) wantSharing(t *testing.T, want string) {
 	t.Helper()
 	first, _, _ := strings.Cut(v.output(t, bin.siteagent, "status"), "\n")
-	if said := strings.TrimSpace(strings.TrimPrefix(first, "sharing")); !strings.HasPrefix(said, want) {
+	said := strings.TrimSpace(strings.TrimPrefix(first, "sharing"))
+	if !strings.HasPrefix(said, want) {
 		t.Errorf("the agent says %q, want %q", first, want)
 	}
 }
 
 func walkSubmit(t *testing.T, v volunteer) {
 	t.Helper()
-	w := openTerminal(t, "submit", v.env, bin.submit, "run", "--wasm", bin.guest, "--name", "letters",
-		"--", "print=hello")
+	w := openTerminal(t, "submit", v.env, bin.submit, "run", "--wasm", bin.guest,
+		"--name", "letters", "--", "print=hello")
 	w.wantEnd(0)
 	w.keep("run")
 	w.see(`^hello$`)

@@ -172,11 +172,12 @@ func checkPage(t *testing.T, link, name string) string {
 	return base + "/"
 }
 
-// checkMachineWalk joins and leaves with siteagent-system, the command of the site that is a service
-// of the machine. Its script is the package's, with its paths moved into the folder; who runs it and
-// as whom are left out, which only root could do.
+// checkMachineWalk joins and leaves with siteagent-system, the command of the site that is a
+// service of the machine. Its script is the package's, with its paths moved into a folder; who runs
+// it and as whom are left out, which only root could do.
 func checkMachineWalk(
-	t *testing.T, r root, runs func(home, name string, args ...string) *exec.Cmd, invite func() string,
+	t *testing.T, r root, runs func(home, name string, args ...string) *exec.Cmd,
+	invite func() string,
 ) {
 	t.Helper()
 	home := shortHome(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/pkg/broker"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
 // answered is a job of so many tasks whose round so many sites have answered.
@@ -113,5 +114,30 @@ func TestLargeJobsAreLookedAtLessOften(t *testing.T) {
 		if got != want {
 			t.Errorf("after %s a large and a small job are due: %v, want %v", after, got, want)
 		}
+	}
+}
+
+// TestARoundBeginsWithItsReport holds the name of the report against the submitter's machine: by it
+// the rounds are noticed.
+func TestARoundBeginsWithItsReport(t *testing.T) {
+	t.Parallel()
+	m, now := broker.New(broker.Default("here")), time.Unix(1000, 0)
+	spec := grid.Spec{
+		Kind: grid.KindWasm, Module: grid.Input{CID: "m", Bytes: 1}, Runtime: time.Minute,
+		Need: grid.Resources{MilliCPUs: 1000}, Weights: grid.DefaultWeights(),
+	}
+	var asked []grid.JobID
+	for _, in := range []step.Input{
+		step.Boot{Incarnation: 1, Nonce: 1},
+		step.Submit{Command: 1, Job: grid.Job{Spec: spec, Count: 1, TTL: time.Second}},
+	} {
+		for _, e := range m.Step(now, in) {
+			if r, is := e.(step.Report); is && r.Event == eventAsked {
+				asked = append(asked, r.Attempt.Task.Job)
+			}
+		}
+	}
+	if jobs := m.Jobs(); len(jobs) != 1 || len(asked) != 1 || asked[0] != jobs[0] {
+		t.Errorf("of the jobs %v the machine reports that rounds of %v begin", jobs, asked)
 	}
 }

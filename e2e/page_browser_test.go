@@ -165,12 +165,18 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// leftBehind is the browser's answer to what was asked of a page that was just reloaded.
+const leftBehind = "Inspected target navigated or closed"
+
 // ask evaluates an expression, or the promise that it gives.
 func ask[T any](p *tab, expression string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 	defer cancel()
 	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	for err != nil && strings.Contains(err.Error(), leftBehind) && ctx.Err() == nil {
+		out, err = chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	}
 	if err != nil {
 		p.t.Fatalf("evaluate %.200s: %v", expression, err)
 	}
@@ -202,6 +208,11 @@ func (p *tab) awaitText(text string) {
 
 func quoted(text string) string {
 	out, _ := json.Marshal(text) // a text always can be
+	return string(out)
+}
+
+func quotedAll(texts []string) string {
+	out, _ := json.Marshal(texts) // a list of texts always can be
 	return string(out)
 }
 

@@ -22,6 +22,7 @@ type pageFacts struct {
 	sites         []view.SiteRow
 	members       view.Members
 	offers        view.OfferTable
+	rounds        []view.OfferTable // before these, oldest first
 	given         []view.GivenDay
 	configuration view.Configuration
 	neighbours    []view.NeighbourRow

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,7 +141,16 @@ func (f *fakeAgent) get(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		writeJSON(w, f.facts.page(q.Get("prefix"), q.Get("before"), query("limit")))
 	case strings.HasSuffix(path, "/tasks"):
-		writeJSON(w, f.facts.tasks(query("from"), query("limit")))
+		tasks := f.facts.tasks(query("from"), query("limit"))
+		for i := range tasks {
+			if f.guest {
+				tasks[i].Outputs = nil
+			}
+		}
+		writeJSON(w, tasks)
+	case strings.HasSuffix(path, "/rounds"):
+		all := append(slices.Clone(f.facts.rounds), f.facts.offers)
+		writeJSON(w, all[max(0, len(all)-query("limit")):])
 	case strings.HasSuffix(path, "/offers"):
 		writeJSON(w, f.facts.offers)
 	case strings.HasSuffix(path, "/logs"):

@@ -67,6 +67,28 @@ func pageManyRounds(p *tab, f *fakeAgent, noon time.Time) {
 	}
 	p.do(chromedp.KeyEvent(kb.Home))
 	p.awaitRound("round 5 of 20, asked 12:05") // 16 are kept
+	pageOpenedLater(p, f)
+}
+
+// pageOpenedLater opens the job in another tab, after all of these rounds: it has them as well, and
+// goes on from there.
+func pageOpenedLater(p *tab, f *fakeAgent) {
+	p.t.Helper()
+	later := newTab(p.t, p.in, f.URL, look{width: 1280})
+	later.setClock(f.facts.offers.Asked.Add(time.Hour))
+	later.openArray()
+	later.awaitRound("round 20 of 20, asked 12:20")
+	later.wantAsked(f, "GET", "/api/v1/jobs/job0000000000000/rounds?limit=16", "")
+	later.do(chromedp.Focus(chromedp.CSS("#round")), chromedp.KeyEvent(kb.Home))
+	later.awaitRound("round 5 of 20, asked 12:05")
+	later.check(len(ask[[]string](later, shownAnswers)) == 4, "the answers of round 5 are missing")
+	f.asksAgain(f.facts.offers.Asked.Add(time.Minute), 21)
+	later.awaitRound("round 6 of 21, asked 12:06") // the fifth has left the list
+	later.do(chromedp.KeyEvent(kb.End))
+	later.awaitRound("round 21 of 21, asked 12:21")
+	later.accessible("rounds of before")
+	later.shoot("rounds")
+	later.clean("rounds of before")
 }
 
 // roundSlider chooses a round.
@@ -94,6 +116,9 @@ func (p *tab) awaitRound(text string) {
 func (f *fakeAgent) asksAgain(at time.Time, round uint32) {
 	f.facts.mu.Lock()
 	t := &f.facts.offers
+	before := *t
+	before.Rows = slices.Clone(t.Rows)
+	f.facts.rounds = append(f.facts.rounds, before)
 	if t.Round == 1 {
 		t.Answered -= 2
 		t.Rows = slices.Delete(t.Rows[1:], 4, 5)

@@ -50,6 +50,15 @@ func talk(in io.Reader, out io.Writer) *dialogue {
 // say prints a text, broken between words.
 func (d *dialogue) say(text string) { fmt.Fprintln(d.out, fold(grid.Plain(text), d.columns())) }
 
+// tell prints a sentence to a person who is there, and else as a line.
+func tell(person *dialogue, notes io.Writer, text string) {
+	if person != nil {
+		person.say(text)
+		return
+	}
+	fmt.Fprintln(notes, text)
+}
+
 // fold breaks a text between words, and nowhere else: commands and paths are there to be copied.
 func fold(text string, columns int) string {
 	var b strings.Builder

@@ -123,9 +123,8 @@ func (j *joining) run(ctx context.Context, out io.Writer) error {
 		if admitted, err = j.redeem(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(
-			j.notes, "admitted to domain %s as %s (%s)\n", j.token.Domain, j.config.Name, j.identity.Site(),
-		)
+		j.tell(fmt.Sprintf("admitted to domain %s as %s (%s)",
+			j.token.Domain, j.config.Name, j.identity.Site()))
 	}
 	if err := j.keep(admitted); err != nil {
 		return err
@@ -163,24 +162,19 @@ func (j *joining) plan(ctx context.Context) error {
 
 // tell prints a sentence for people.
 func (j *joining) tell(text string) {
-	if j.person != nil {
-		j.person.say(text)
-		return
-	}
-	fmt.Fprintln(j.notes, text)
+	tell(j.person, j.notes, text)
 }
 
 // explain says what may surprise later.
 func (j *joining) explain(records []protocol.MemberRecord) {
 	if j.token.Open() && j.config.Accept != "anyone" {
-		fmt.Fprintln(j.notes, "the domain takes anyone, but this site works with the inviter and its "+
-			"own list alone; "+
-			"accept: anyone in the configuration changes that")
+		j.tell("the domain takes anyone, but this site works with the inviter and its own list " +
+			"alone; accept: anyone in the configuration changes that")
 	}
 	for _, r := range records {
 		if r.Kind == protocol.MemberAdmit && r.Site != j.identity.Site() && r.Name == j.config.Name {
-			fmt.Fprintf(j.notes, "note: %s is called %s, too; to be told apart choose another name: "+
-				"siteagent config set name NAME, before you start the site\n", r.Site, r.Name)
+			j.tell(fmt.Sprintf("note: %s is called %s, too; to be told apart choose another name: "+
+				"siteagent config set name NAME, before you start the site", r.Site, r.Name))
 			return
 		}
 	}
@@ -237,7 +231,8 @@ func (j *joining) keepName() error {
 	delete(src.Flags, "name")
 	c, err := config.LoadAgent(src)
 	if err == nil && c.Name != j.config.Name {
-		fmt.Fprintf(j.notes, "kept the name %s of %s; --name %s ignored\n", c.Name, j.file, j.config.Name)
+		j.tell(fmt.Sprintf("kept the name %s of %s; --name %s ignored",
+			c.Name, j.file, j.config.Name))
 		j.config.Name = c.Name
 	}
 	return err

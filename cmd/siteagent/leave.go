@@ -97,8 +97,8 @@ func (l *leaving) run(ctx context.Context) error {
 	if l.purge {
 		return l.remove()
 	}
-	fmt.Fprintln(l.notes, "the identity and what you give stay: siteagent join TOKEN joins again, "+
-		"siteagent leave --purge removes them")
+	tell(l.person, l.notes, "the identity and what you give stay: siteagent join TOKEN joins "+
+		"again, siteagent leave --purge removes them")
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (l *leaving) drain(ctx context.Context, c *client.Client) error {
 			return nil
 		}
 		if now := pausedJobs(status, time.Now()); now != told {
-			fmt.Fprintf(l.notes, "waiting: %s (--now does not wait)\n", now)
+			tell(l.person, l.notes, fmt.Sprintf("waiting: %s (--now does not wait)", now))
 			told = now
 		}
 		select {
@@ -274,8 +274,8 @@ func (l *leaving) leaveDomain() error {
 		}
 	}
 	if l.config.DomainKey != "" {
-		fmt.Fprintf(l.notes, "left domain %s; its members list this site until one that holds the "+
-			"domain's key says: siteagent ban %s\n", l.config.Domain, l.config.Name)
+		tell(l.person, l.notes, fmt.Sprintf("left domain %s; its members list this site until one "+
+			"that holds the domain's key says: siteagent ban %s", l.config.Domain, l.config.Name))
 	}
 	return nil
 }

@@ -128,6 +128,7 @@ type Agent struct {
 	data     *data.Store
 	pins     *pins
 	archive  *archivist
+	rounds   rounds
 	work     *workshop
 	owner    *owner.Watcher
 	host     *hostState

@@ -25,6 +25,7 @@
 //	group_duty.go    what a group is for, and whose word it is who belongs to it
 //	group_machine.go a machine booted, thrown away, and what it wants carried out
 //	group_jobs.go    the duty of an owner's group: its broker
+//	rounds.go        ... the last rounds of the own jobs remembered, beside it
 //	group_owner.go   that owner: its standbys, its commands, and the lead that returns to it
 //	group_control.go the duty of the domain's group: its controller
 //	domain.go        that group founded and joined

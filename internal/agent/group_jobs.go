@@ -183,6 +183,9 @@ func (j *jobs) perform(e step.Effect) {
 		j.sendOut(e.To, e.Message)
 	case step.Broadcast:
 		j.a.broadcast(j.wrap(e.Message))
+	case step.Report:
+		j.noteRound(e)
+		j.a.perform(e)
 	case step.Hold:
 		j.content.hold(j, e)
 	case step.Collect:

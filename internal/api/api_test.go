@@ -251,6 +251,8 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"DELETE", "/jobs", "", "", 400},
 		{"GET", path + "/tasks?from=0&limit=5", "", "", 200},
 		{"GET", path + "/offers", "", "", 200},
+		{"GET", path + "/rounds?limit=5", "", "", 200},
+		{"GET", path + "/rounds?after=99", "", "", 404},
 		{"POST", "/plan", "application/json", job, 200},
 		{"GET", "/tasks/" + string(id) + ".0/logs?stream=stdout&offset=2", "", "", 200},
 		{"PUT", "/data", "application/octet-stream", "bytes", 201},

@@ -97,6 +97,9 @@ type plans interface {
 	Plan(ctx context.Context, job grid.Job) (view.OfferTable, error)
 	// Offers returns how the sites answered the last announcement of a job.
 	Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error)
+	// Rounds returns how they answered its last announcements, as far as that is remembered, oldest
+	// first and by rising Round. The last one is that of Offers.
+	Rounds(ctx context.Context, id grid.JobID) ([]view.OfferTable, error)
 }
 
 // data stores what clients upload and hands out what it holds.

@@ -60,6 +60,7 @@ func requests(t *testing.T) []request {
 			"list tasks of " + sampleID,
 		},
 		{"GET", path + "/offers", "", "", "offers " + sampleID, "show offers of " + sampleID},
+		{"GET", path + "/rounds", "", "", "rounds " + sampleID, "list rounds of " + sampleID},
 		{"POST", "/plan", jsonType, job, "plan pi", "plan job"},
 		{"GET", log, "", "", "log " + sampleID + ".3 stdout 0 false", "read log of " + sampleID + ".3"},
 		{
@@ -228,6 +229,7 @@ func TestRequestsThatNeverReachTheAgent(t *testing.T) {
 		{request{method: "POST", path: "/jobs/x/forget"}, noJob},
 		{request{method: "GET", path: "/jobs/x/tasks"}, noJob},
 		{request{method: "GET", path: "/jobs/x/offers"}, noJob},
+		{request{method: "GET", path: "/jobs/x/rounds"}, noJob},
 		{request{method: "GET", path: "/data/X"}, view.Problem{
 			Status: 404, Detail: `no data "X"`, Field: "cid",
 		}},

@@ -19,6 +19,7 @@
 //	server.go         Options, Server: the two doors opened and served
 //	listen.go         the socket, the loopback address, the token
 //	gate.go           what passes over TCP: the page, who has a token or a session
+//	guest.go          jobs and the site as guests of the page see them
 //	router.go         paths, checks before a handler, errors as problems
 //	handlers.go       jobs, offers, sites, status, the owner's orders
 //	sessions.go       links to the page, signing in and out

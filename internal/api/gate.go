@@ -143,7 +143,8 @@ func visitOf(ctx context.Context) visit {
 func (v visit) may(r *http.Request) *view.Problem {
 	path, known := strings.CutPrefix(r.URL.Path, basePath)
 	signsOut := r.Method == http.MethodDelete && r.URL.Path == sessionPath
-	looks := r.Method == http.MethodGet && known && shownToGuests(path)
+	// An address that was written in an odd way may be routed in another way than it reads here.
+	looks := r.Method == http.MethodGet && known && r.URL.RawPath == "" && shownToGuests(path)
 	if v.session.Guest && !looks && !signsOut {
 		return &view.Problem{
 			Status: http.StatusForbidden, Remedy: "sign in as the owner: siteagent open",
@@ -163,10 +164,22 @@ func (v visit) may(r *http.Request) *view.Problem {
 	return nil
 }
 
-// shownToGuests reports whether a path shows nothing of what jobs compute.
+// shownToGuests lists what a guest may look at: the site, its domain, what it gave, and its jobs
+// with their tasks, sites and rounds. Jobs are shown in the forms of guest.go, which say how far
+// they are and never what they compute. A job in full (/jobs/ID), its logs, its data, plans and
+// settings are not on the list, and a path that is not is closed.
 func shownToGuests(path string) bool {
 	switch path {
 	case "/session", "/status", "/sites", "/members", "/given", "/jobs", "/events":
+		return true
+	}
+	below, isJob := strings.CutPrefix(path, "/jobs/")
+	id, part, _ := strings.Cut(below, "/")
+	if _, err := jobID(id); err != nil || !isJob {
+		return false
+	}
+	switch part {
+	case "tasks", "offers", "rounds":
 		return true
 	default:
 		return false

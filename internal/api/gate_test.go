@@ -122,6 +122,8 @@ func TestAGuestOnlyLooks(t *testing.T) {
 	b := signIn(t, socket, true)
 	may := []string{
 		"GET /session", "GET /status", "GET /sites", "GET /members", "GET /given", "GET /jobs",
+		"GET /jobs/" + sampleID + "/tasks", "GET /jobs/" + sampleID + "/offers",
+		"GET /jobs/" + sampleID + "/rounds",
 	}
 	all := append(operations(t), [][2]string{
 		{"GET", "/metrics"},
@@ -130,6 +132,12 @@ func TestAGuestOnlyLooks(t *testing.T) {
 		{"POST", "/ga4gh/tes/v1/tasks"},
 		{"GET", "/api/v1/status/"},
 		{"GET", "/api/v1/jobs/"},
+		{"GET", "/api/v1/jobs/x/tasks"},
+		{"GET", "/api/v1/jobs/" + sampleID + "/tasks/"},
+		{"GET", "/api/v1/jobs/" + sampleID + "/tasks/0"},
+		{"GET", "/api/v1/jobs/" + sampleID + "%2Ftasks"},
+		{"GET", "/api/v1/jobs//" + sampleID + "/tasks"},
+		{"HEAD", "/api/v1/jobs/" + sampleID + "/tasks"},
 		{"GET", "/api/v1//configuration"},
 		{"HEAD", "/api/v1/status"},
 	}...)

@@ -54,7 +54,11 @@ func (h *handlers) ListJobs(
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
+	guest := visitOf(ctx).session.Guest
 	for i := range jobs {
+		if guest {
+			jobs[i] = guestJob(jobs[i])
+		}
 		jobs[i] = fillJob(jobs[i])
 	}
 	return ListJobs200JSONResponse(orEmpty(jobs)), nil
@@ -228,6 +232,11 @@ func (h *handlers) ListTasks(
 	if err != nil {
 		return nil, fmt.Errorf("list tasks of %s: %w", id, err)
 	}
+	if visitOf(ctx).session.Guest {
+		for i := range tasks {
+			tasks[i] = guestTask(tasks[i])
+		}
+	}
 	return ListTasks200JSONResponse(orEmpty(tasks)), nil
 }
 
@@ -243,7 +252,36 @@ func (h *handlers) GetOffers(
 	if err != nil {
 		return nil, fmt.Errorf("show offers of %s: %w", id, err)
 	}
+	if visitOf(ctx).session.Guest {
+		table = guestTable(table)
+	}
 	return GetOffers200JSONResponse(fillTable(table)), nil
+}
+
+// ListRounds answers GET /jobs/{id}/rounds.
+func (h *handlers) ListRounds(
+	ctx context.Context, r ListRoundsRequestObject,
+) (ListRoundsResponseObject, error) {
+	id, err := jobID(r.Id)
+	if err != nil {
+		return nil, err
+	}
+	rounds, err := h.backend.Rounds(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("list rounds of %s: %w", id, err)
+	}
+	rounds, err = view.Page(rounds, pageQuery(r.Params.Limit, r.Params.After), view.OfferTable.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list rounds of %s: %w", id, err)
+	}
+	guest := visitOf(ctx).session.Guest
+	for i := range rounds {
+		if guest {
+			rounds[i] = guestTable(rounds[i])
+		}
+		rounds[i] = fillTable(rounds[i])
+	}
+	return ListRounds200JSONResponse(orEmpty(rounds)), nil
 }
 
 func fillTable(table view.OfferTable) view.OfferTable {
@@ -305,7 +343,7 @@ func (h *handlers) GetStatus(
 		return nil, fmt.Errorf("show status: %w", err)
 	}
 	if visitOf(ctx).session.Guest {
-		status = forGuest(status)
+		status = guestStatus(status)
 	}
 	return GetStatus200JSONResponse(wholeStatus(status)), nil
 }
@@ -319,17 +357,6 @@ func wholeStatus(s view.AgentStatus) view.AgentStatus {
 		s.Counters = map[string]int64{}
 	}
 	return s
-}
-
-// forGuest leaves out what is for the owner: settings, and what to do.
-func forGuest(status view.AgentStatus) view.AgentStatus {
-	status.Configuration, status.Notices = nil, []view.Notice{}
-	if status.Owner != nil {
-		owner := *status.Owner
-		owner.Hook = ""
-		status.Owner = &owner
-	}
-	return status
 }
 
 // PauseSite answers POST /pause.

@@ -56,6 +56,38 @@ func (c *crowd) Reservations(context.Context) ([]view.Reservation, error) {
 	}), nil
 }
 
+func (c *crowd) Rounds(context.Context, grid.JobID) ([]view.OfferTable, error) {
+	tables := make([]view.OfferTable, c.rows)
+	for i := range tables {
+		tables[i].Round = uint32(3 * (i + 1))
+	}
+	return tables, nil
+}
+
+// TestRoundsComePageByPage names the page's first row by the round before it.
+func TestRoundsComePageByPage(t *testing.T) {
+	t.Parallel()
+	socket, _ := serve(t, &crowd{rows: 5}, nil)
+	for query, want := range map[string]string{
+		"": "[3 6 9 12 15]", "?limit=2": "[3 6]", "?limit=2&after=6": "[9 12]", "?after=15": "[]",
+	} {
+		answer, body := request{
+			method: "GET", path: "/jobs/" + sampleID + "/rounds" + query,
+		}.send(t, socket)
+		var tables []view.OfferTable
+		if err := json.Unmarshal([]byte(body), &tables); err != nil {
+			t.Fatalf("GET rounds%s = %d %s: %v", query, answer.StatusCode, body, err)
+		}
+		rounds := make([]uint32, 0, len(tables))
+		for _, table := range tables {
+			rounds = append(rounds, table.Round)
+		}
+		if got := fmt.Sprint(rounds); got != want {
+			t.Errorf("GET rounds%s gives %s, want %s", query, got, want)
+		}
+	}
+}
+
 // pagedLists are the lists that come a page at a time by after.
 var pagedLists = []string{"/sites", "/members", "/fleet", "/invites", "/reservations"}
 

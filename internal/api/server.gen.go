@@ -437,6 +437,15 @@ type SubmitJobParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListRoundsParams defines parameters for ListRounds.
+type ListRoundsParams struct {
+	// Limit most rows wanted; what is below 1 counts as 1, and what is above 10000 as 10000
+	Limit *PageLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After the ID of the last row of the page before. If it has left the list meanwhile, the answer is 404 with the field after: begin anew without it
+	After *PageAfter `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
 	// From first index wanted
@@ -618,6 +627,9 @@ type ServerInterface interface {
 	// ReleaseJob Let a held job go on
 	// (POST /jobs/{id}/release)
 	ReleaseJob(w http.ResponseWriter, r *http.Request, id JobID)
+	// ListRounds How the sites answered in the last rounds of a job, oldest first, a page at a time
+	// (GET /jobs/{id}/rounds)
+	ListRounds(w http.ResponseWriter, r *http.Request, id JobID, params ListRoundsParams)
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams)
@@ -864,6 +876,12 @@ func (_ Unimplemented) ReleaseJob(w http.ResponseWriter, r *http.Request, id Job
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// ListRounds How the sites answered in the last rounds of a job, oldest first, a page at a time
+// (GET /jobs/{id}/rounds)
+func (_ Unimplemented) ListRounds(w http.ResponseWriter, r *http.Request, id JobID, params ListRoundsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ListTasks The tasks of a job by index, a page at a time
 // (GET /jobs/{id}/tasks)
 func (_ Unimplemented) ListTasks(w http.ResponseWriter, r *http.Request, id JobID, params ListTasksParams) {
@@ -1055,7 +1073,6 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // CheckSite operation middleware
 func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
 	}))
@@ -1069,7 +1086,6 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 // GetConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetConfiguration(w, r)
 	}))
@@ -1083,7 +1099,6 @@ func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *ht
 
 // ChangeConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ChangeConfiguration(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ChangeConfiguration(w, r)
 	}))
@@ -1097,7 +1112,6 @@ func (siw *ServerInterfaceWrapper) ChangeConfiguration(w http.ResponseWriter, r 
 
 // ReloadConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ReloadConfiguration(w, r)
 	}))
@@ -1111,7 +1125,6 @@ func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r 
 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutData(w, r)
 	}))
@@ -1125,7 +1138,6 @@ func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Reques
 
 // GetData operation middleware
 func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1151,7 +1163,6 @@ func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Reques
 
 // StatData operation middleware
 func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1177,7 +1188,6 @@ func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Reque
 
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1244,7 +1254,6 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 // ListFleet operation middleware
 func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1290,7 +1299,6 @@ func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Requ
 
 // ListGiven operation middleware
 func (siw *ServerInterfaceWrapper) ListGiven(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListGiven(w, r)
 	}))
@@ -1304,7 +1312,6 @@ func (siw *ServerInterfaceWrapper) ListGiven(w http.ResponseWriter, r *http.Requ
 
 // RevokeInvites operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RevokeInvites(w, r)
 	}))
@@ -1318,7 +1325,6 @@ func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.
 
 // ListInvites operation middleware
 func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1364,7 +1370,6 @@ func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Re
 
 // InviteSite operation middleware
 func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteSite(w, r)
 	}))
@@ -1378,7 +1383,6 @@ func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Req
 
 // RevokeInvite operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1404,7 +1408,6 @@ func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.R
 
 // ForgetJobs operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1437,7 +1440,6 @@ func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Req
 
 // ListJobs operation middleware
 func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1509,7 +1511,6 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 
 // SubmitJob operation middleware
 func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1550,7 +1551,6 @@ func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Requ
 
 // DeleteJob operation middleware
 func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1576,7 +1576,6 @@ func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Requ
 
 // GetJob operation middleware
 func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1602,7 +1601,6 @@ func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request
 
 // CancelJob operation middleware
 func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1628,7 +1626,6 @@ func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Requ
 
 // ForgetJob operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1654,7 +1651,6 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 
 // HoldJob operation middleware
 func (siw *ServerInterfaceWrapper) HoldJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1680,7 +1676,6 @@ func (siw *ServerInterfaceWrapper) HoldJob(w http.ResponseWriter, r *http.Reques
 
 // MigrateJob operation middleware
 func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1706,7 +1701,6 @@ func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Req
 
 // GetOffers operation middleware
 func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1732,7 +1726,6 @@ func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Requ
 
 // ReleaseJob operation middleware
 func (siw *ServerInterfaceWrapper) ReleaseJob(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1756,9 +1749,62 @@ func (siw *ServerInterfaceWrapper) ReleaseJob(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListRounds operation middleware
+func (siw *ServerInterfaceWrapper) ListRounds(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRoundsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListRounds(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListTasks operation middleware
 func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1813,7 +1859,6 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 // InviteDomain operation middleware
 func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteDomain(w, r)
 	}))
@@ -1827,7 +1872,6 @@ func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.R
 
 // WithdrawInvite operation middleware
 func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1853,7 +1897,6 @@ func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http
 
 // ListLinks operation middleware
 func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLinks(w, r)
 	}))
@@ -1867,7 +1910,6 @@ func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Requ
 
 // JoinDomain operation middleware
 func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.JoinDomain(w, r)
 	}))
@@ -1881,7 +1923,6 @@ func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Req
 
 // UnlinkDomain operation middleware
 func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1907,7 +1948,6 @@ func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.R
 
 // SetLinkPolicy operation middleware
 func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1933,7 +1973,6 @@ func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.
 
 // ListenSite operation middleware
 func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListenSite(w, r)
 	}))
@@ -1947,7 +1986,6 @@ func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Req
 
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1993,7 +2031,6 @@ func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Re
 
 // AdmitSite operation middleware
 func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2019,7 +2056,6 @@ func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Requ
 
 // BanSite operation middleware
 func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2045,7 +2081,6 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 
 // PauseSiteAt operation middleware
 func (siw *ServerInterfaceWrapper) PauseSiteAt(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2071,7 +2106,6 @@ func (siw *ServerInterfaceWrapper) PauseSiteAt(w http.ResponseWriter, r *http.Re
 
 // ResumeSiteAt operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSiteAt(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2097,7 +2131,6 @@ func (siw *ServerInterfaceWrapper) ResumeSiteAt(w http.ResponseWriter, r *http.R
 
 // GetStatusAt operation middleware
 func (siw *ServerInterfaceWrapper) GetStatusAt(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2123,7 +2156,6 @@ func (siw *ServerInterfaceWrapper) GetStatusAt(w http.ResponseWriter, r *http.Re
 
 // ListNeighbours operation middleware
 func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListNeighbours(w, r)
 	}))
@@ -2137,7 +2169,6 @@ func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http
 
 // MakePageLink operation middleware
 func (siw *ServerInterfaceWrapper) MakePageLink(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.MakePageLink(w, r)
 	}))
@@ -2151,7 +2182,6 @@ func (siw *ServerInterfaceWrapper) MakePageLink(w http.ResponseWriter, r *http.R
 
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PauseSite(w, r)
 	}))
@@ -2165,7 +2195,6 @@ func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Requ
 
 // PlanJob operation middleware
 func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanJob(w, r)
 	}))
@@ -2179,7 +2208,6 @@ func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Reques
 
 // GetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPlanning(w, r)
 	}))
@@ -2193,7 +2221,6 @@ func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Re
 
 // SetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SetPlanning(w, r)
 	}))
@@ -2207,7 +2234,6 @@ func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Re
 
 // RecoverJobs operation middleware
 func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RecoverJobs(w, r)
 	}))
@@ -2221,7 +2247,6 @@ func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Re
 
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2267,7 +2292,6 @@ func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *ht
 
 // ResumeSite operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeSite(w, r)
 	}))
@@ -2281,7 +2305,6 @@ func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Req
 
 // EndSession operation middleware
 func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.EndSession(w, r)
 	}))
@@ -2295,7 +2318,6 @@ func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Req
 
 // GetSession operation middleware
 func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetSession(w, r)
 	}))
@@ -2309,7 +2331,6 @@ func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Req
 
 // OpenSession operation middleware
 func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.OpenSession(w, r)
 	}))
@@ -2323,7 +2344,6 @@ func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Re
 
 // ListSites operation middleware
 func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2369,7 +2389,6 @@ func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Requ
 
 // GetStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetStatus(w, r)
 	}))
@@ -2383,7 +2402,6 @@ func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Requ
 
 // StopSite operation middleware
 func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StopSite(w, r)
 	}))
@@ -2397,7 +2415,6 @@ func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Reque
 
 // GetLogs operation middleware
 func (siw *ServerInterfaceWrapper) GetLogs(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2613,6 +2630,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/jobs/{id}/offers", wrapper.GetOffers)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/jobs/{id}/rounds", wrapper.ListRounds)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/plan", wrapper.PlanJob)
 	})
 	r.Group(func(r chi.Router) {
@@ -2747,8 +2767,7 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
-type CheckSiteRequestObject struct {
-}
+type CheckSiteRequestObject struct{}
 
 type CheckSiteResponseObject interface {
 	VisitCheckSiteResponse(w http.ResponseWriter) error
@@ -2757,7 +2776,6 @@ type CheckSiteResponseObject interface {
 type CheckSite200JSONResponse CheckResult
 
 func (response CheckSite200JSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2774,7 +2792,6 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2785,8 +2802,7 @@ func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSit
 	return err
 }
 
-type GetConfigurationRequestObject struct {
-}
+type GetConfigurationRequestObject struct{}
 
 type GetConfigurationResponseObject interface {
 	VisitGetConfigurationResponse(w http.ResponseWriter) error
@@ -2795,7 +2811,6 @@ type GetConfigurationResponseObject interface {
 type GetConfiguration200JSONResponse Configuration
 
 func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2812,7 +2827,6 @@ type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2834,7 +2848,6 @@ type ChangeConfigurationResponseObject interface {
 type ChangeConfiguration200JSONResponse Configuration
 
 func (response ChangeConfiguration200JSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2851,7 +2864,6 @@ type ChangeConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ChangeConfigurationdefaultApplicationProblemPlusJSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2862,8 +2874,7 @@ func (response ChangeConfigurationdefaultApplicationProblemPlusJSONResponse) Vis
 	return err
 }
 
-type ReloadConfigurationRequestObject struct {
-}
+type ReloadConfigurationRequestObject struct{}
 
 type ReloadConfigurationResponseObject interface {
 	VisitReloadConfigurationResponse(w http.ResponseWriter) error
@@ -2872,7 +2883,6 @@ type ReloadConfigurationResponseObject interface {
 type ReloadConfiguration200JSONResponse Configuration
 
 func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2889,7 +2899,6 @@ type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2912,7 +2921,6 @@ type PutDataResponseObject interface {
 type PutData201JSONResponse DataRef
 
 func (response PutData201JSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2929,7 +2937,6 @@ type PutDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutDatadefaultApplicationProblemPlusJSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2961,7 +2968,6 @@ type GetData200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2991,7 +2997,6 @@ type GetData200ApplicationxTarResponse struct {
 }
 
 func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/x-tar")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3020,7 +3025,6 @@ type GetDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDatadefaultApplicationProblemPlusJSONResponse) VisitGetDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3069,7 +3073,6 @@ type StatDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StatDatadefaultApplicationProblemPlusJSONResponse) VisitStatDataResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3094,7 +3097,6 @@ type StreamEvents200TexteventStreamResponse struct {
 }
 
 func (response StreamEvents200TexteventStreamResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "text/event-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3137,7 +3139,6 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3159,7 +3160,6 @@ type ListFleetResponseObject interface {
 type ListFleet200JSONResponse []FleetRow
 
 func (response ListFleet200JSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3176,7 +3176,6 @@ type ListFleetdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListFleetdefaultApplicationProblemPlusJSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3187,8 +3186,7 @@ func (response ListFleetdefaultApplicationProblemPlusJSONResponse) VisitListFlee
 	return err
 }
 
-type ListGivenRequestObject struct {
-}
+type ListGivenRequestObject struct{}
 
 type ListGivenResponseObject interface {
 	VisitListGivenResponse(w http.ResponseWriter) error
@@ -3197,7 +3195,6 @@ type ListGivenResponseObject interface {
 type ListGiven200JSONResponse []GivenDay
 
 func (response ListGiven200JSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3214,7 +3211,6 @@ type ListGivendefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListGivendefaultApplicationProblemPlusJSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3225,8 +3221,7 @@ func (response ListGivendefaultApplicationProblemPlusJSONResponse) VisitListGive
 	return err
 }
 
-type RevokeInvitesRequestObject struct {
-}
+type RevokeInvitesRequestObject struct{}
 
 type RevokeInvitesResponseObject interface {
 	VisitRevokeInvitesResponse(w http.ResponseWriter) error
@@ -3235,7 +3230,6 @@ type RevokeInvitesResponseObject interface {
 type RevokeInvites200JSONResponse []InviteRow
 
 func (response RevokeInvites200JSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3252,7 +3246,6 @@ type RevokeInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3274,7 +3267,6 @@ type ListInvitesResponseObject interface {
 type ListInvites200JSONResponse []InviteRow
 
 func (response ListInvites200JSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3291,7 +3283,6 @@ type ListInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListInvitesdefaultApplicationProblemPlusJSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3313,7 +3304,6 @@ type InviteSiteResponseObject interface {
 type InviteSite201JSONResponse Invitation
 
 func (response InviteSite201JSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3330,7 +3320,6 @@ type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3352,7 +3341,6 @@ type RevokeInviteResponseObject interface {
 type RevokeInvite200JSONResponse InviteRow
 
 func (response RevokeInvite200JSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3369,7 +3357,6 @@ type RevokeInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitedefaultApplicationProblemPlusJSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3391,7 +3378,6 @@ type ForgetJobsResponseObject interface {
 type ForgetJobs200JSONResponse Forgotten
 
 func (response ForgetJobs200JSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3408,7 +3394,6 @@ type ForgetJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobsdefaultApplicationProblemPlusJSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3430,7 +3415,6 @@ type ListJobsResponseObject interface {
 type ListJobs200JSONResponse []JobView
 
 func (response ListJobs200JSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3447,7 +3431,6 @@ type ListJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListJobsdefaultApplicationProblemPlusJSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3470,7 +3453,6 @@ type SubmitJobResponseObject interface {
 type SubmitJob201JSONResponse JobRef
 
 func (response SubmitJob201JSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3487,7 +3469,6 @@ type SubmitJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SubmitJobdefaultApplicationProblemPlusJSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3506,8 +3487,7 @@ type DeleteJobResponseObject interface {
 	VisitDeleteJobResponse(w http.ResponseWriter) error
 }
 
-type DeleteJob204Response struct {
-}
+type DeleteJob204Response struct{}
 
 func (response DeleteJob204Response) VisitDeleteJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3520,7 +3500,6 @@ type DeleteJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DeleteJobdefaultApplicationProblemPlusJSONResponse) VisitDeleteJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3542,7 +3521,6 @@ type GetJobResponseObject interface {
 type GetJob200JSONResponse JobDetail
 
 func (response GetJob200JSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3559,7 +3537,6 @@ type GetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetJobdefaultApplicationProblemPlusJSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3578,8 +3555,7 @@ type CancelJobResponseObject interface {
 	VisitCancelJobResponse(w http.ResponseWriter) error
 }
 
-type CancelJob204Response struct {
-}
+type CancelJob204Response struct{}
 
 func (response CancelJob204Response) VisitCancelJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3592,7 +3568,6 @@ type CancelJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CancelJobdefaultApplicationProblemPlusJSONResponse) VisitCancelJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3611,8 +3586,7 @@ type ForgetJobResponseObject interface {
 	VisitForgetJobResponse(w http.ResponseWriter) error
 }
 
-type ForgetJob204Response struct {
-}
+type ForgetJob204Response struct{}
 
 func (response ForgetJob204Response) VisitForgetJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3625,7 +3599,6 @@ type ForgetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3644,8 +3617,7 @@ type HoldJobResponseObject interface {
 	VisitHoldJobResponse(w http.ResponseWriter) error
 }
 
-type HoldJob204Response struct {
-}
+type HoldJob204Response struct{}
 
 func (response HoldJob204Response) VisitHoldJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3658,7 +3630,6 @@ type HoldJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response HoldJobdefaultApplicationProblemPlusJSONResponse) VisitHoldJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3678,8 +3649,7 @@ type MigrateJobResponseObject interface {
 	VisitMigrateJobResponse(w http.ResponseWriter) error
 }
 
-type MigrateJob202Response struct {
-}
+type MigrateJob202Response struct{}
 
 func (response MigrateJob202Response) VisitMigrateJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -3692,7 +3662,6 @@ type MigrateJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MigrateJobdefaultApplicationProblemPlusJSONResponse) VisitMigrateJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3714,7 +3683,6 @@ type GetOffersResponseObject interface {
 type GetOffers200JSONResponse OfferTable
 
 func (response GetOffers200JSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3731,7 +3699,6 @@ type GetOffersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetOffersdefaultApplicationProblemPlusJSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3750,8 +3717,7 @@ type ReleaseJobResponseObject interface {
 	VisitReleaseJobResponse(w http.ResponseWriter) error
 }
 
-type ReleaseJob204Response struct {
-}
+type ReleaseJob204Response struct{}
 
 func (response ReleaseJob204Response) VisitReleaseJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3764,7 +3730,44 @@ type ReleaseJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReleaseJobdefaultApplicationProblemPlusJSONResponse) VisitReleaseJobResponse(w http.ResponseWriter) error {
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
+type ListRoundsRequestObject struct {
+	Id     JobID `json:"id"`
+	Params ListRoundsParams
+}
+
+type ListRoundsResponseObject interface {
+	VisitListRoundsResponse(w http.ResponseWriter) error
+}
+
+type ListRounds200JSONResponse []OfferTable
+
+func (response ListRounds200JSONResponse) VisitListRoundsResponse(w http.ResponseWriter) error {
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRoundsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRoundsdefaultApplicationProblemPlusJSONResponse) VisitListRoundsResponse(w http.ResponseWriter) error {
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3787,7 +3790,6 @@ type ListTasksResponseObject interface {
 type ListTasks200JSONResponse []TaskView
 
 func (response ListTasks200JSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3804,7 +3806,6 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3826,7 +3827,6 @@ type InviteDomainResponseObject interface {
 type InviteDomain201JSONResponse LinkInvitation
 
 func (response InviteDomain201JSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3843,7 +3843,6 @@ type InviteDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteDomaindefaultApplicationProblemPlusJSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3862,8 +3861,7 @@ type WithdrawInviteResponseObject interface {
 	VisitWithdrawInviteResponse(w http.ResponseWriter) error
 }
 
-type WithdrawInvite204Response struct {
-}
+type WithdrawInvite204Response struct{}
 
 func (response WithdrawInvite204Response) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3876,7 +3874,6 @@ type WithdrawInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3887,8 +3884,7 @@ func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWit
 	return err
 }
 
-type ListLinksRequestObject struct {
-}
+type ListLinksRequestObject struct{}
 
 type ListLinksResponseObject interface {
 	VisitListLinksResponse(w http.ResponseWriter) error
@@ -3897,7 +3893,6 @@ type ListLinksResponseObject interface {
 type ListLinks200JSONResponse Links
 
 func (response ListLinks200JSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3914,7 +3909,6 @@ type ListLinksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListLinksdefaultApplicationProblemPlusJSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3936,7 +3930,6 @@ type JoinDomainResponseObject interface {
 type JoinDomain201JSONResponse LinkRow
 
 func (response JoinDomain201JSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3953,7 +3946,6 @@ type JoinDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response JoinDomaindefaultApplicationProblemPlusJSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3972,8 +3964,7 @@ type UnlinkDomainResponseObject interface {
 	VisitUnlinkDomainResponse(w http.ResponseWriter) error
 }
 
-type UnlinkDomain204Response struct {
-}
+type UnlinkDomain204Response struct{}
 
 func (response UnlinkDomain204Response) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3986,7 +3977,6 @@ type UnlinkDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlinkDomaindefaultApplicationProblemPlusJSONResponse) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4009,7 +3999,6 @@ type SetLinkPolicyResponseObject interface {
 type SetLinkPolicy200JSONResponse LinkRow
 
 func (response SetLinkPolicy200JSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4026,7 +4015,6 @@ type SetLinkPolicydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetLinkPolicydefaultApplicationProblemPlusJSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4045,8 +4033,7 @@ type ListenSiteResponseObject interface {
 	VisitListenSiteResponse(w http.ResponseWriter) error
 }
 
-type ListenSite204Response struct {
-}
+type ListenSite204Response struct{}
 
 func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4059,7 +4046,6 @@ type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4081,7 +4067,6 @@ type ListMembersResponseObject interface {
 type ListMembers200JSONResponse Members
 
 func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4098,7 +4083,6 @@ type ListMembersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListMembersdefaultApplicationProblemPlusJSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4121,7 +4105,6 @@ type AdmitSiteResponseObject interface {
 type AdmitSite200JSONResponse MemberRow
 
 func (response AdmitSite200JSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4138,7 +4121,6 @@ type AdmitSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AdmitSitedefaultApplicationProblemPlusJSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4161,7 +4143,6 @@ type BanSiteResponseObject interface {
 type BanSite200JSONResponse MemberRow
 
 func (response BanSite200JSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4178,7 +4159,6 @@ type BanSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4201,7 +4181,6 @@ type PauseSiteAtResponseObject interface {
 type PauseSiteAt200JSONResponse AgentStatus
 
 func (response PauseSiteAt200JSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4218,7 +4197,6 @@ type PauseSiteAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSiteAtdefaultApplicationProblemPlusJSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4240,7 +4218,6 @@ type ResumeSiteAtResponseObject interface {
 type ResumeSiteAt200JSONResponse AgentStatus
 
 func (response ResumeSiteAt200JSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4257,7 +4234,6 @@ type ResumeSiteAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSiteAtdefaultApplicationProblemPlusJSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4279,7 +4255,6 @@ type GetStatusAtResponseObject interface {
 type GetStatusAt200JSONResponse AgentStatus
 
 func (response GetStatusAt200JSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4296,7 +4271,6 @@ type GetStatusAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusAtdefaultApplicationProblemPlusJSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4307,8 +4281,7 @@ func (response GetStatusAtdefaultApplicationProblemPlusJSONResponse) VisitGetSta
 	return err
 }
 
-type ListNeighboursRequestObject struct {
-}
+type ListNeighboursRequestObject struct{}
 
 type ListNeighboursResponseObject interface {
 	VisitListNeighboursResponse(w http.ResponseWriter) error
@@ -4317,7 +4290,6 @@ type ListNeighboursResponseObject interface {
 type ListNeighbours200JSONResponse []NeighbourRow
 
 func (response ListNeighbours200JSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4334,7 +4306,6 @@ type ListNeighboursdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4356,7 +4327,6 @@ type MakePageLinkResponseObject interface {
 type MakePageLink201JSONResponse PageLink
 
 func (response MakePageLink201JSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4373,7 +4343,6 @@ type MakePageLinkdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MakePageLinkdefaultApplicationProblemPlusJSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4392,8 +4361,7 @@ type PauseSiteResponseObject interface {
 	VisitPauseSiteResponse(w http.ResponseWriter) error
 }
 
-type PauseSite204Response struct {
-}
+type PauseSite204Response struct{}
 
 func (response PauseSite204Response) VisitPauseSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4406,7 +4374,6 @@ type PauseSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSitedefaultApplicationProblemPlusJSONResponse) VisitPauseSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4428,7 +4395,6 @@ type PlanJobResponseObject interface {
 type PlanJob200JSONResponse OfferTable
 
 func (response PlanJob200JSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4445,7 +4411,6 @@ type PlanJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4456,8 +4421,7 @@ func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobRes
 	return err
 }
 
-type GetPlanningRequestObject struct {
-}
+type GetPlanningRequestObject struct{}
 
 type GetPlanningResponseObject interface {
 	VisitGetPlanningResponse(w http.ResponseWriter) error
@@ -4466,7 +4430,6 @@ type GetPlanningResponseObject interface {
 type GetPlanning200JSONResponse Planning
 
 func (response GetPlanning200JSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4483,7 +4446,6 @@ type GetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanningdefaultApplicationProblemPlusJSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4505,7 +4467,6 @@ type SetPlanningResponseObject interface {
 type SetPlanning200JSONResponse Planning
 
 func (response SetPlanning200JSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4522,7 +4483,6 @@ type SetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4541,8 +4501,7 @@ type RecoverJobsResponseObject interface {
 	VisitRecoverJobsResponse(w http.ResponseWriter) error
 }
 
-type RecoverJobs204Response struct {
-}
+type RecoverJobs204Response struct{}
 
 func (response RecoverJobs204Response) VisitRecoverJobsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4555,7 +4514,6 @@ type RecoverJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecoverJobsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4577,7 +4535,6 @@ type ListReservationsResponseObject interface {
 type ListReservations200JSONResponse []Reservation
 
 func (response ListReservations200JSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4594,7 +4551,6 @@ type ListReservationsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4605,15 +4561,13 @@ func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitL
 	return err
 }
 
-type ResumeSiteRequestObject struct {
-}
+type ResumeSiteRequestObject struct{}
 
 type ResumeSiteResponseObject interface {
 	VisitResumeSiteResponse(w http.ResponseWriter) error
 }
 
-type ResumeSite204Response struct {
-}
+type ResumeSite204Response struct{}
 
 func (response ResumeSite204Response) VisitResumeSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4626,7 +4580,6 @@ type ResumeSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4637,8 +4590,7 @@ func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeS
 	return err
 }
 
-type EndSessionRequestObject struct {
-}
+type EndSessionRequestObject struct{}
 
 type EndSessionResponseObject interface {
 	VisitEndSessionResponse(w http.ResponseWriter) error
@@ -4664,7 +4616,6 @@ type EndSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response EndSessiondefaultApplicationProblemPlusJSONResponse) VisitEndSessionResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4675,8 +4626,7 @@ func (response EndSessiondefaultApplicationProblemPlusJSONResponse) VisitEndSess
 	return err
 }
 
-type GetSessionRequestObject struct {
-}
+type GetSessionRequestObject struct{}
 
 type GetSessionResponseObject interface {
 	VisitGetSessionResponse(w http.ResponseWriter) error
@@ -4685,7 +4635,6 @@ type GetSessionResponseObject interface {
 type GetSession200JSONResponse Session
 
 func (response GetSession200JSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4702,7 +4651,6 @@ type GetSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetSessiondefaultApplicationProblemPlusJSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4731,7 +4679,6 @@ type OpenSession200JSONResponse struct {
 }
 
 func (response OpenSession200JSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4749,7 +4696,6 @@ type OpenSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response OpenSessiondefaultApplicationProblemPlusJSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4771,7 +4717,6 @@ type ListSitesResponseObject interface {
 type ListSites200JSONResponse []SiteRow
 
 func (response ListSites200JSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4788,7 +4733,6 @@ type ListSitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4799,8 +4743,7 @@ func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSite
 	return err
 }
 
-type GetStatusRequestObject struct {
-}
+type GetStatusRequestObject struct{}
 
 type GetStatusResponseObject interface {
 	VisitGetStatusResponse(w http.ResponseWriter) error
@@ -4809,7 +4752,6 @@ type GetStatusResponseObject interface {
 type GetStatus200JSONResponse AgentStatus
 
 func (response GetStatus200JSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4826,7 +4768,6 @@ type GetStatusdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusdefaultApplicationProblemPlusJSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4845,8 +4786,7 @@ type StopSiteResponseObject interface {
 	VisitStopSiteResponse(w http.ResponseWriter) error
 }
 
-type StopSite202Response struct {
-}
+type StopSite202Response struct{}
 
 func (response StopSite202Response) VisitStopSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -4859,7 +4799,6 @@ type StopSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StopSitedefaultApplicationProblemPlusJSONResponse) VisitStopSiteResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4885,7 +4824,6 @@ type GetLogs200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetLogs200ApplicationoctetStreamResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -4905,7 +4843,6 @@ type GetLogsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetLogsdefaultApplicationProblemPlusJSONResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
-
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4993,6 +4930,9 @@ type StrictServerInterface interface {
 	// ReleaseJob Let a held job go on
 	// (POST /jobs/{id}/release)
 	ReleaseJob(ctx context.Context, request ReleaseJobRequestObject) (ReleaseJobResponseObject, error)
+	// ListRounds How the sites answered in the last rounds of a job, oldest first, a page at a time
+	// (GET /jobs/{id}/rounds)
+	ListRounds(ctx context.Context, request ListRoundsRequestObject) (ListRoundsResponseObject, error)
 	// ListTasks The tasks of a job by index, a page at a time
 	// (GET /jobs/{id}/tasks)
 	ListTasks(ctx context.Context, request ListTasksRequestObject) (ListTasksResponseObject, error)
@@ -5085,8 +5025,10 @@ type StrictServerInterface interface {
 	GetLogs(ctx context.Context, request GetLogsRequestObject) (GetLogsResponseObject, error)
 }
 
-type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
-type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
+type (
+	StrictHandlerFunc    func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
+	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
+)
 
 type StrictHTTPServerOptions struct {
 	RequestErrorHandlerFunc  func(w http.ResponseWriter, r *http.Request, err error)
@@ -5789,6 +5731,33 @@ func (sh *strictHandler) ReleaseJob(w http.ResponseWriter, r *http.Request, id J
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ReleaseJobResponseObject); ok {
 		if err := validResponse.VisitReleaseJobResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRounds operation middleware
+func (sh *strictHandler) ListRounds(w http.ResponseWriter, r *http.Request, id JobID, params ListRoundsParams) {
+	var request ListRoundsRequestObject
+
+	request.Id = id
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRounds(ctx, request.(ListRoundsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRounds")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListRoundsResponseObject); ok {
+		if err := validResponse.VisitListRoundsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -130,6 +130,7 @@ func TestListsHavePages(t *testing.T) {
 	}
 	want := map[string]string{
 		"/jobs": "since before prefix limit", "/jobs/{id}/tasks": "from limit",
+		"/jobs/{id}/rounds": "limit after",
 	}
 	for _, path := range pagedLists {
 		want[path] = "limit after"

@@ -88,6 +88,10 @@ func (s *spy) Offers(_ context.Context, id grid.JobID) (view.OfferTable, error) 
 	return view.OfferTable{}, s.note("offers", id)
 }
 
+func (s *spy) Rounds(_ context.Context, id grid.JobID) ([]view.OfferTable, error) {
+	return make([]view.OfferTable, 1), s.note("rounds", id)
+}
+
 func (s *spy) PutData(_ context.Context, tar bool, body io.Reader) (view.DataRef, error) {
 	data, err := io.ReadAll(body)
 	if err != nil {

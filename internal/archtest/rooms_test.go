@@ -226,7 +226,7 @@ func testLibraries() []string {
 	return []string{
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
-		"github.com/chromedp",
+		"github.com/chromedp", "github.com/charmbracelet/x/vt",
 	}
 }
 

@@ -58,6 +58,9 @@ func (s *screen) foot() []string {
 		return []string{paint(fit(word.text, s.width), word.tone)}
 	case s.height < 5:
 		return []string{keys}
+	case word.text == "" && s.isSmall():
+		word = said{"window is too small", warn}
+		fallthrough
 	default:
 		return []string{paint(fit(word.text, s.width), word.tone), keys}
 	}
@@ -82,18 +85,41 @@ func (s *screen) word() said {
 	}
 }
 
-// hints are the keys in a line, those that act first.
+// isSmall reports whether so little can be shown that a person may miss the rest.
+func (s *screen) isSmall() bool {
+	const low = 12 // lines
+	return s.width < narrow || s.height < low
+}
+
+// hints are the keys in a line, those that act first. In a narrow window the last ones that act are
+// left out, and none is cut: help has them all.
 func (s *screen) hints() string {
-	if s.asks != nil && s.asks.entry {
+	const blanks = "  "
+	switch {
+	case s.asks != nil && s.asks.entry:
 		return "enter done  esc never mind"
+	case s.asks != nil:
+		return "y yes  n no"
 	}
-	var parts []string
-	for _, b := range append(s.subject.bindings(), common()...) {
+	ends := strings.Join(hintsOf(common()), blanks)
+	var text string
+	for _, hint := range hintsOf(s.subject.bindings()) {
+		if ansi.StringWidth(text+hint+blanks+ends) > s.width {
+			break
+		}
+		text += hint + blanks
+	}
+	return text + ends
+}
+
+// hintsOf are keys with what they do, in a word or two.
+func hintsOf(bindings []binding) (hints []string) {
+	for _, b := range bindings {
 		if b.short != "" {
-			parts = append(parts, b.key+" "+b.short)
+			hints = append(hints, b.key+" "+b.short)
 		}
 	}
-	return strings.Join(parts, "  ")
+	return hints
 }
 
 func common() []binding {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -131,13 +132,10 @@ func (v *fleetSubject) body(now time.Time, columns int) body {
 	}
 	sum := fleetSum(v.facts.Sites)
 	return body{
-		head: []said{
-			{"the domain, " + now.Format(time.TimeOnly), strong},
-			{fmt.Sprintf("%d of %d sites tell their state; %d of those share; %s",
-				sum.known, len(v.facts.Sites), sum.share, jobsText(sum.running)), usual},
-			{"cores   " + used(sum.taken, sum.cores, columns, cores), usual},
-			{},
-		},
+		head: slices.Concat([]said{{"the domain, " + now.Format(time.TimeOnly), strong}},
+			wrapped(fmt.Sprintf("%d of %d sites tell their state; %d of those share; %s",
+				sum.known, len(v.facts.Sites), sum.share, jobsText(sum.running)), columns),
+			wrapped("cores   "+used(sum.taken, sum.cores, columns, cores), columns), []said{{}}),
 		sections: []section{v.rows(now)},
 	}
 }

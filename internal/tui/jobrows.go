@@ -130,7 +130,11 @@ func plural(n int, one, many string) string {
 func doneBar(j view.JobView) string {
 	const columns = 10
 	done, all := int64(statesOf(j.Tasks).done), int64(j.Count)
-	return fmt.Sprintf("%s %3d %%", bar(done, all, columns), 100*done/max(all, 1))
+	return fmt.Sprintf("%s %3d %%", bar(done, all, columns), donePercent(j))
+}
+
+func donePercent(j view.JobView) int64 {
+	return 100 * int64(statesOf(j.Tasks).done) / max(int64(j.Count), 1)
 }
 
 // tasksBody shows a job: how it stands, why, and a page of its tasks.
@@ -138,6 +142,9 @@ func (v *jobsSubject) tasksBody(now time.Time, columns int) body {
 	j, n := v.job, statesOf(v.job.Tasks)
 	b := body{head: []said{{"job " + jobName(j) + ", " + string(j.ID), strong}}}
 	line := doneBar(j) + " " + string(j.Phase)
+	if columns < narrow {
+		line = fmt.Sprintf("%d %% %s", donePercent(j), j.Phase)
+	}
 	if left := v.top.Left(j); left != "" && !j.Phase.Ended() {
 		line += ", " + left
 	}
@@ -151,13 +158,11 @@ func (v *jobsSubject) tasksBody(now time.Time, columns int) body {
 	}
 	times += fmt.Sprintf("; %d done, %d running, %d waiting, %d failed",
 		n.done, n.running, n.waiting, n.failed)
-	b.head = append(b.head, said{times, usual})
+	b.head = append(b.head, wrapped(times, columns)...)
 	const mostWhy = 4 // lines
 	var why []said
 	for _, text := range v.top.Why(j, v.tasks) {
-		for _, line := range wrap(text, columns) {
-			why = append(why, said{line, usual})
-		}
+		why = append(why, wrapped(text, columns)...)
 	}
 	b.head = append(append(b.head, why[:min(len(why), mostWhy)]...), said{})
 	b.sections = []section{v.taskSection(now)}

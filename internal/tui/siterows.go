@@ -39,12 +39,10 @@ func (v *siteSubject) head(now time.Time, columns int) []said {
 	reach := fmt.Sprintf("%s; %d connected: %d directly, %d by a relay", reachWord(s.Reach),
 		s.Peers, s.Reach.Direct, s.Reach.Relayed)
 	title := fmt.Sprintf("%s in domain %s, %s", name, s.Domain, now.Format(time.TimeOnly))
-	return slices.Concat([]said{{title, strong}}, v.sharing(now, columns), []said{
-		{"cores   " + used(takes.MilliCPUs, has.MilliCPUs, columns, cores), usual},
-		{"memory  " + memory, usual},
-		{"reach   " + reach, usual},
-		{},
-	})
+	return slices.Concat([]said{{title, strong}}, v.sharing(now, columns),
+		wrapped("cores   "+used(takes.MilliCPUs, has.MilliCPUs, columns, cores), columns),
+		wrapped("memory  "+memory, columns), wrapped("reach   "+reach, columns), []said{{}},
+	)
 }
 
 // sharing says whether the site takes jobs now and, if not, why, in as few lines as will do.
@@ -72,11 +70,14 @@ func reachWord(r view.Reach) string {
 	return text
 }
 
-// used is a bar and "1.0 of 4.0 in use".
+// used is a bar and "1.0 of 4.0 in use", in a narrow window the numbers alone.
 func used(part, whole int64, columns int, write func(int64) string) string {
 	const most = 26
-	return fmt.Sprintf("%s %s of %s in use", bar(part, whole, min(most, columns/3)), write(part),
-		write(whole))
+	text := fmt.Sprintf("%s of %s", write(part), write(whole))
+	if columns < narrow {
+		return text
+	}
+	return fmt.Sprintf("%s %s in use", bar(part, whole, min(most, columns/3)), text)
 }
 
 func cores(milli int64) string { return fmt.Sprintf("%.1f", float64(milli)/1000) }

@@ -29,6 +29,9 @@ type said struct {
 
 const ellipsis = "…"
 
+// narrow is a width, in columns: a window below it has no space for bars beside numbers.
+const narrow = 40
+
 // fit makes of a text one line of at most so many columns that steers no terminal. Every text that
 // is drawn passes here or through wrap, also those that strangers wrote.
 func fit(text string, columns int) string {
@@ -46,6 +49,15 @@ func wrap(text string, columns int) []string {
 	lines := strings.Split(ansi.Wrap(grid.Plain(text), columns, ""), "\n")
 	for i, line := range lines {
 		lines[i] = fit(line, columns) // a character may be wider than the window
+	}
+	return lines
+}
+
+// wrapped is a text of the usual tone in as many lines as it takes.
+func wrapped(text string, columns int) []said {
+	var lines []said
+	for _, line := range wrap(text, columns) {
+		lines = append(lines, said{line, usual})
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -21,6 +22,9 @@ type OfferTable struct {
 	Domains []string   `json:"domains,omitempty"`
 	Rows    []OfferRow `json:"rows"` // offers by rank, then refusals by site
 }
+
+// ID names the table among the rounds of its job.
+func (t OfferTable) ID() string { return strconv.FormatUint(uint64(t.Round), 10) }
 
 // OfferRow is one site's answer.
 type OfferRow struct {

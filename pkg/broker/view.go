@@ -188,6 +188,17 @@ func (s *JobState) Awarded() []grid.SiteID {
 	return sortedSites(sites)
 }
 
+// Hosted counts the tasks that each site has, or had last.
+func (s *JobState) Hosted() map[grid.SiteID]uint32 {
+	tasks := make(map[grid.SiteID]uint32)
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.Token > 0 && t.Phase >= grid.PhaseAwarded {
+			tasks[t.Site]++
+		}
+	}
+	return tasks
+}
+
 // Job returns a copy of what is known of a job or a probe.
 func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	j, ok := m.enquiry(id)

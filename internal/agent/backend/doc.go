@@ -5,7 +5,8 @@
 // does not know this package.
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
-//	views.go     jobs, tasks, offers and sites as they are shown
+//	views.go     jobs, tasks and sites as they are shown
+//	offers.go    how sites answered, in the last round and in those before
 //	why.go       why a job waits or was refused
 //	copies.go    the copies in which a task runs
 //	faults.go    what counts against sites

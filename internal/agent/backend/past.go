@@ -255,6 +255,9 @@ func (b *Backend) doneBefore(job grid.Job) ([]grid.JobID, error) {
 func (b *Backend) Forget(ctx context.Context, id grid.JobID) error {
 	_, err := b.command(ctx, func(n uint64) step.Input { return step.ForgetJob{Command: n, Job: id} })
 	archived, wrong := b.agent.ForgetArchived(id)
+	if err == nil || archived {
+		b.agent.ForgetRounds(id)
+	}
 	if wrong != nil {
 		return wrong
 	}

@@ -294,77 +294,10 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 	}
 }
 
-// Offers returns how the sites answered the last announcement of a job.
-func (b *Backend) Offers(ctx context.Context, id grid.JobID) (view.OfferTable, error) {
-	job, n, err := b.findJob(ctx, id)
-	if err != nil {
-		return view.OfferTable{}, err
-	}
-	var members []broker.MemberState
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
-		return view.OfferTable{}, err
-	}
-	return offerTable(job, members, n, b.agent.Now()), nil
-}
-
-func offerTable(
-	job broker.JobState, members []broker.MemberState, n names, now time.Time,
-) view.OfferTable {
-	table := view.OfferTable{
-		Job: job.ID, Members: 1, Map: job.Job.Spec.Map.String(), Answered: uint32(len(job.Answers)),
-		Never: len(job.Answers) > 0, Rows: []view.OfferRow{}, Counterfactuals: []string{},
-	}
-	if job.Abroad != "" {
-		table.Domains = strings.Split(job.Abroad, "; ")
-	}
-	faults := make(map[grid.SiteID]int)
-	for _, m := range members {
-		faults[m.Site] = faultRow(m).Index
-		if m.Connected || now.Sub(m.LastSeen) < time.Minute {
-			table.Members++
-		}
-	}
-	awarded := make(map[grid.SiteID]uint32)
-	for _, t := range job.Tasks {
-		if t.Token > 0 && t.Phase >= grid.PhaseAwarded {
-			awarded[t.Site]++
-		}
-	}
-	var refusals []grid.Refusal
-	for i, answer := range job.Answers {
-		row := answerRow(answer, job.Ranks[i], n).Timed(answer.At, promised(job.Job.Spec))
-		row.FaultIndex, row.Awarded = faults[answer.Site], awarded[answer.Site]
-		lag := job.Behind[i]
-		row.Behind = view.Behind(lag.Dimension, lag.Value, lag.Nearest)
-		table.Rows = append(table.Rows, row)
-		table.Round = max(table.Round, answer.Seq)
-		table.Never = table.Never && answer.Offer == nil && answer.Refusal.Never
-		if at := view.At(answer.At); table.Asked.IsZero() || answer.At.Before(table.Asked.Time) {
-			table.Asked = at
-		}
-		if answer.Offer == nil {
-			refusals = append(refusals, answer.Refusal)
-		}
-	}
-	table.Counterfactuals = append(table.Counterfactuals, view.Counterfactuals(refusals)...)
-	return table
-}
-
-func answerRow(answer broker.Answer, rank int, n names) view.OfferRow {
-	if answer.Offer == nil {
-		row := view.FromRefusal(answer.Site, n[answer.Site], answer.Refusal)
-		row.CouldPromise = view.CouldPromise(answer.Refusal, answer.At)
-		return row
-	}
-	row := view.FromOffer(*answer.Offer, n[answer.Site], rank)
-	row.EarliestStart = view.At(answer.At.Add(answer.Offer.Parts.Wait))
-	return row
-}
-
 // Sites lists the known sites by name, this one first.
 func (b *Backend) Sites(ctx context.Context) ([]view.SiteRow, error) {
-	var members []broker.MemberState
-	if err := b.agent.AskBroker(ctx, func(m *broker.Machine) { members = m.Members() }); err != nil {
+	members, err := b.membersNow(ctx)
+	if err != nil {
 		return nil, err
 	}
 	known := b.agent.Known()

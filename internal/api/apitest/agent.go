@@ -373,6 +373,12 @@ func (a *Agent) Offers(_ context.Context, id grid.JobID) (view.OfferTable, error
 	return table, nil
 }
 
+// Rounds implements api.Plans: there was one.
+func (a *Agent) Rounds(ctx context.Context, id grid.JobID) ([]view.OfferTable, error) {
+	table, err := a.Offers(ctx, id)
+	return []view.OfferTable{table}, err
+}
+
 // PutData implements api.Data.
 func (a *Agent) PutData(_ context.Context, tar bool, body io.Reader) (view.DataRef, error) {
 	data, err := io.ReadAll(body)

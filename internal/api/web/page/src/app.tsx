@@ -44,7 +44,7 @@ export function App({ session }: { session: Session }) {
             <Notices notices={status?.notices ?? []} />
             <Pending now={now} />
             <Jobs open={open} now={now} />
-            {open && !session.guest ? <Detail key={open} id={open} now={now} /> : null}
+            {open ? <Detail key={open} id={open} now={now} /> : null}
             {status ? <Machine status={status} now={now} /> : null}
             {status ? <Limits status={status} /> : null}
             <Here running={status?.running ?? []} now={now} />

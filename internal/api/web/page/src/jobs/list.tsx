@@ -62,13 +62,9 @@ function Row({ job, open, now }: { job: Job; open: boolean; now: number }) {
     <li class={open ? "open" : ""}>
       <div class="line">
         <strong>
-          {guest ? (
-            name
-          ) : (
-            <a href={open ? "#jobs" : `#job=${job.id}`} aria-expanded={open}>
-              {name}
-            </a>
-          )}
+          <a href={open ? "#jobs" : `#job=${job.id}`} aria-expanded={open}>
+            {name}
+          </a>
         </strong>
         <span class={`phase ${toneOf(state)}`}>{state}</span>
         <span>

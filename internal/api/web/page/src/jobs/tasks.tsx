@@ -6,6 +6,7 @@ import { siteOf } from "./detail";
 import { Log } from "./log";
 import { Step } from "../ui/buttons";
 import { toneOf } from "./phases";
+import { useGuest } from "../ui/notes";
 import { Table } from "../ui/table";
 
 /** Tasks that are shown at a time. */
@@ -21,6 +22,7 @@ interface Props {
 
 export function Tasks({ job, tasks, from, onGo: go, now }: Props) {
   const [log, read] = useState("");
+  const guest = useGuest();
   const to = Math.min(from + page, job.count);
   return (
     <>
@@ -49,7 +51,16 @@ export function Tasks({ job, tasks, from, onGo: go, now }: Props) {
       ) : null}
       <Table
         label="Tasks, table"
-        heads={[">Task", "State", "Site", ">Time", ">Tries", ">Code", "More", "Printed"]}
+        heads={[
+          ">Task",
+          "State",
+          "Site",
+          ">Time",
+          ">Tries",
+          ">Code",
+          "More",
+          ...(guest ? [] : ["Printed"]),
+        ]}
       >
         {tasks.map((t) => (
           <tr key={t.id}>
@@ -68,16 +79,18 @@ export function Tasks({ job, tasks, from, onGo: go, now }: Props) {
               {more(t)}
               <Results task={t} />
             </td>
-            <td>
-              <button
-                type="button"
-                aria-pressed={log === t.id}
-                aria-label={`Log of task ${t.index}`}
-                onClick={() => read(log === t.id ? "" : t.id)}
-              >
-                Log
-              </button>
-            </td>
+            {guest ? null : (
+              <td>
+                <button
+                  type="button"
+                  aria-pressed={log === t.id}
+                  aria-label={`Log of task ${t.index}`}
+                  onClick={() => read(log === t.id ? "" : t.id)}
+                >
+                  Log
+                </button>
+              </td>
+            )}
           </tr>
         ))}
       </Table>

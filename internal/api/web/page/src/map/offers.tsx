@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { useLoaded } from "../net/live";
 import { ask, send } from "../net/http";
 import type { Offer, OfferTable, Task } from "../net/types";
-import { useAction, Wrong } from "../ui/notes";
+import { useAction, useGuest, Wrong } from "../ui/notes";
 import { clock, nameOr, percent, short } from "../words/format";
 import { Step } from "../ui/buttons";
 import { Changes } from "./arrows";
@@ -22,7 +22,8 @@ export function Offers({ id, tasks, now }: OffersProps) {
   const { value: last, error } = useLoaded<OfferTable>("offers", `/jobs/${id}/offers`);
   const [plan, show] = useState<[OfferTable]>();
   const { wrong, act } = useAction();
-  const { rounds, at, choose } = useRounds(last);
+  const { rounds, at, choose } = useRounds(id, last);
+  const guest = useGuest();
   const again = () =>
     act(async () => {
       const { spec } = (await (await ask("GET", `/jobs/${id}`)).json()) as { spec: unknown };
@@ -33,7 +34,7 @@ export function Offers({ id, tasks, now }: OffersProps) {
     <>
       <h3>Why there: the map</h3>
       <div class="line">
-        {plan ? (
+        {guest ? null : plan ? (
           <>
             <span>as the sites would answer now; nothing was handed out</span>
             <button type="button" onClick={() => show(undefined)}>

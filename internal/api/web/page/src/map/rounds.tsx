@@ -1,6 +1,7 @@
-// The rounds of a job that were seen while it was open: the agent keeps the answers to the last one
-// only. A slider chooses the one that is shown; it follows the newest until it is moved back.
+// The rounds of a job: the agent remembers some before the page was opened, and the page those that
+// it sees. A slider chooses the one that is shown; it follows the newest until it is moved back.
 import { useEffect, useState } from "preact/hooks";
+import { get } from "../net/http";
 import type { OfferTable } from "../net/types";
 import { clock } from "../words/format";
 
@@ -13,8 +14,17 @@ function withRound(known: OfferTable[], table: OfferTable): OfferTable[] {
   return [...known.filter((t) => t.round < table.round), table].slice(-most);
 }
 
-/** The rounds seen so far, oldest first, which of them is shown, and what chooses another one. */
-export function useRounds(last: OfferTable | undefined): {
+/** The tables with those before them that the agent remembers. */
+function withPast(known: OfferTable[], past: OfferTable[]): OfferTable[] {
+  const first = known[0]?.round ?? Infinity;
+  return [...past.filter((t) => t.round < first), ...known].slice(-most);
+}
+
+/** The rounds of a job, oldest first, which of them is shown, and what chooses another one. */
+export function useRounds(
+  id: string,
+  last: OfferTable | undefined,
+): {
   rounds: OfferTable[];
   at: number;
   choose: (i: number) => void;
@@ -24,6 +34,13 @@ export function useRounds(last: OfferTable | undefined): {
   useEffect(() => {
     if (last) keep((old) => withRound(old, last));
   }, [last]);
+  useEffect(() => {
+    // Without them the page shows what it sees, as it would show a job that has begun just now.
+    get<OfferTable[]>(`/jobs/${id}/rounds?limit=${most}`).then(
+      (past) => keep((old) => withPast(old, past)),
+      () => {},
+    );
+  }, [id]);
   const rounds = known.length > 0 || !last ? known : [last];
   const newest = rounds.length - 1;
   const chosen = back === undefined ? newest : rounds.findIndex((t) => t.round >= back);
@@ -47,7 +64,7 @@ export function RoundSlider({ rounds, at, now, onChoose }: Props) {
   return (
     <p class="rounds">
       <label for="round">
-        Round <span class="faint">(those before the page was opened are not known)</span>
+        Round <span class="faint">(at most the last {most})</span>
       </label>
       <input
         id="round"

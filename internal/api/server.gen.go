@@ -325,6 +325,15 @@ type ReservedPlace = view.ReservedPlace
 // Resources Resources is grid.Resources as JSON
 type Resources = view.Resources
 
+// RotateRequest defines model for RotateRequest.
+type RotateRequest struct {
+	// From the key to be replaced; where it was replaced last, nothing more is done; left out: the present one
+	From *string `json:"from,omitempty"`
+}
+
+// Rotation Rotation is what came of giving the domain a new key
+type Rotation = view.Rotation
+
 // RunningTask RunningTask is a stranger's or an own task that this site holds
 type RunningTask = view.RunningTask
 
@@ -490,6 +499,9 @@ type GetLogsParamsStream string
 // ChangeConfigurationJSONRequestBody defines body for ChangeConfiguration for application/json ContentType.
 type ChangeConfigurationJSONRequestBody = ConfigurationChange
 
+// RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
+type RotateKeyJSONRequestBody = RotateRequest
+
 // InviteSiteJSONRequestBody defines body for InviteSite for application/json ContentType.
 type InviteSiteJSONRequestBody = InviteRequest
 
@@ -564,6 +576,9 @@ type ServerInterface interface {
 	// StatData Size and kind of the content, without it
 	// (HEAD /data/{cid})
 	StatData(w http.ResponseWriter, r *http.Request, cid string)
+	// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+	// (POST /domain-key/rotate)
+	RotateKey(w http.ResponseWriter, r *http.Request)
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
@@ -753,6 +768,12 @@ func (_ Unimplemented) GetData(w http.ResponseWriter, r *http.Request, cid strin
 // StatData Size and kind of the content, without it
 // (HEAD /data/{cid})
 func (_ Unimplemented) StatData(w http.ResponseWriter, r *http.Request, cid string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+// (POST /domain-key/rotate)
+func (_ Unimplemented) RotateKey(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1166,6 +1187,20 @@ func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StatData(w, r, cid)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RotateKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateKey(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateKey(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2697,6 +2732,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Delete(options.BaseURL+"/link-invites/{id}", wrapper.WithdrawInvite)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/domain-key/rotate", wrapper.RotateKey)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/check", wrapper.CheckSite)
 	})
 	r.Group(func(r chi.Router) {
@@ -3069,6 +3107,45 @@ type StatDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StatDatadefaultApplicationProblemPlusJSONResponse) VisitStatDataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateKeyRequestObject struct {
+	Body *RotateKeyJSONRequestBody
+}
+
+type RotateKeyResponseObject interface {
+	VisitRotateKeyResponse(w http.ResponseWriter) error
+}
+
+type RotateKey200JSONResponse Rotation
+
+func (response RotateKey200JSONResponse) VisitRotateKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateKeydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RotateKeydefaultApplicationProblemPlusJSONResponse) VisitRotateKeyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4939,6 +5016,9 @@ type StrictServerInterface interface {
 	// StatData Size and kind of the content, without it
 	// (HEAD /data/{cid})
 	StatData(ctx context.Context, request StatDataRequestObject) (StatDataResponseObject, error)
+	// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+	// (POST /domain-key/rotate)
+	RotateKey(ctx context.Context, request RotateKeyRequestObject) (RotateKeyResponseObject, error)
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
@@ -5300,6 +5380,40 @@ func (sh *strictHandler) StatData(w http.ResponseWriter, r *http.Request, cid st
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(StatDataResponseObject); ok {
 		if err := validResponse.VisitStatDataResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateKey operation middleware
+func (sh *strictHandler) RotateKey(w http.ResponseWriter, r *http.Request) {
+	var request RotateKeyRequestObject
+
+	var body RotateKeyJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateKey(ctx, request.(RotateKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateKey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RotateKeyResponseObject); ok {
+		if err := validResponse.VisitRotateKeyResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -22,7 +22,7 @@ const nextKeyFile = "domain.key.next"
 var (
 	ErrLinked  = errors.New("linked domains know this one by its key")
 	ErrNotKey  = errors.New("this is not the domain's key now")
-	errKeyless = errors.New("this domain has no key yet; siteagent invite makes one")
+	ErrKeyless = errors.New("this domain has no key yet; siteagent invite makes one")
 )
 
 // Rotation tells what a rotation of the domain's key has done.
@@ -45,15 +45,12 @@ func (l *Links) Rotate(from grid.DomainKey) (Rotation, error) {
 	if err := l.unlinked(); err != nil {
 		return Rotation{}, err
 	}
-	withdrawn, err := l.withdrawAll()
-	if err != nil {
-		return Rotation{}, fmt.Errorf("rotate the domain's key: %w", err)
-	}
-	done, err := l.members.rotate(from)
+	var withdrawn []LinkInvite
+	done, err := l.members.rotate(from, func() (err error) {
+		withdrawn, err = l.withdrawAll()
+		return err
+	})
 	done.Withdrawn = withdrawn
-	if err != nil {
-		err = fmt.Errorf("rotate the domain's key: %w", err)
-	}
 	return done, err
 }
 
@@ -92,9 +89,12 @@ func (l *Links) withdrawAll() ([]LinkInvite, error) {
 }
 
 // rotate is Rotate for what the roster and the key are about. What is on disk comes first, in an
-// order in which every beginning of it can be gone on with: the successor, which nobody knows yet;
-// the succession, from which on it holds; the successor in the place of the key; the records.
-func (r *Registry) rotate(from grid.DomainKey) (done Rotation, err error) {
+// order in which every beginning of it can be gone on with: the invitations, those to links by
+// withdraw; the successor, which nobody knows yet; the succession, from which on it holds; the
+// successor in the place of the key; the records.
+func (r *Registry) rotate(
+	from grid.DomainKey, withdraw func() error,
+) (done Rotation, err error) {
 	r.disk.Lock()
 	defer r.disk.Unlock()
 	cut := r.unfinished()
@@ -104,7 +104,7 @@ func (r *Registry) rotate(from grid.DomainKey) (done Rotation, err error) {
 	chain, key := r.Roster().Successions(), r.Key()
 	switch n := len(chain); {
 	case !r.Holds():
-		return done, errKeyless
+		return done, ErrKeyless
 	case n > 0 && (cut && (from == "" || from == key) || from == chain[n-1].Former):
 		done.Succession = chain[n-1]
 		return done, nil
@@ -114,7 +114,7 @@ func (r *Registry) rotate(from grid.DomainKey) (done Rotation, err error) {
 		return done, fmt.Errorf("%w: the key was rotated %d times; start a new domain, and have "+
 			"its members join that", ErrTooMany, n)
 	}
-	if err = r.step("invites"); err != nil {
+	if err = errors.Join(r.step("invites"), withdraw()); err != nil {
 		return done, err
 	}
 	if done.Revoked, err = r.revokeOpen(func(invite) bool { return true }); err != nil {

@@ -361,7 +361,12 @@ func TestForgedSuccessionsAreNotFollowed(t *testing.T) {
 // Why a key is not rotated, and what can be done.
 func TestARotationThatIsRefused(t *testing.T) {
 	h := founded(t)
-	if _, err := h.links.Rotate(testKey('x').Public()); !errors.Is(err, ErrNotKey) {
+	h.invite(t, time.Hour, 1)
+	if _, _, err := h.links.Invite("", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.links.Rotate(testKey('x').Public()); !errors.Is(err, ErrNotKey) ||
+		len(h.Invites()) != 1 || len(h.links.Invites()) != 1 {
 		t.Errorf("from another key: %v", err)
 	}
 	member := &holder{office: open(t, t.TempDir(), h.Key())}
@@ -373,7 +378,7 @@ func TestARotationThatIsRefused(t *testing.T) {
 		t.Errorf("without the key: %v", err)
 	}
 	fresh := openHolder(t, t.TempDir())
-	if _, err := fresh.links.Rotate(""); !errors.Is(err, errKeyless) {
+	if _, err := fresh.links.Rotate(""); !errors.Is(err, ErrKeyless) {
 		t.Errorf("before there is one: %v", err)
 	}
 	for range protocol.MaxSuccessions {

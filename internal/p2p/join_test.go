@@ -89,6 +89,9 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 		t.Error(err)
 		return answer, err
 	}
+	if _, err := reg.Follow(told.Successions); err != nil {
+		t.Error(err)
+	}
 	if _, err := reg.Merge(append(told.Records, *answer.Admit)); err != nil {
 		t.Error(err)
 	}

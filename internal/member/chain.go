@@ -16,12 +16,12 @@ import (
 // chainFile holds the successions of the domain's key.
 const chainFile = "successions.json"
 
-// maxRivals limits the successors that are remembered and not followed.
-const maxRivals = 4
+// maxContests limits the successors that are remembered and not followed.
+const maxContests = 4
 
-// Rival is a successor of a key of the domain that is not followed, because another one is known,
+// Contest is a successor of a key of the domain that is not followed, because another one is known,
 // or because this site has the key and has made no such succession.
-type Rival struct {
+type Contest struct {
 	Succession protocol.Succession
 	Followed   grid.DomainKey // the successor that is; empty: this site has the key itself
 	Seen       time.Time      // the first time in this run
@@ -150,7 +150,7 @@ func (r *Registry) judgeKey() {
 
 // Follow takes over the successions of the domain's key that are new, all from the first one, and
 // returns these; from then on the last successor's word holds and nothing new of a key before it.
-// They are on disk when Follow returns. The error is ErrRival, that they are forged or cannot be
+// They are on disk when Follow returns. The error is ErrContested, that they are forged or cannot be
 // read, or that nothing could be written; then nothing is taken over.
 func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, error) {
 	if len(all) == 0 {
@@ -161,7 +161,7 @@ func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, err
 	roster := r.Roster()
 	next, fresh, err := roster.follow(all)
 	switch {
-	case errors.Is(err, ErrRival):
+	case errors.Is(err, ErrContested):
 		at, _ := roster.shared(all)
 		r.note(all[at], roster.chain[at].Successor)
 		return nil, err
@@ -174,7 +174,7 @@ func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, err
 		})
 		r.note(all[at], "")
 		return nil, fmt.Errorf("succession %d to %s: %w: this site holds the key and has not made it",
-			all[at].Number, all[at].Successor, ErrRival)
+			all[at].Number, all[at].Successor, ErrContested)
 	}
 	if err := r.keepChain(next.chain); err != nil {
 		return nil, err
@@ -189,20 +189,20 @@ func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, err
 func (r *Registry) note(s protocol.Succession, followed grid.DomainKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := slices.ContainsFunc(r.rivals, func(o Rival) bool {
+	known := slices.ContainsFunc(r.contests, func(o Contest) bool {
 		return o.Succession.Successor == s.Successor
 	})
-	if !known && len(r.rivals) < maxRivals {
-		r.rivals = append(r.rivals, Rival{Succession: s, Followed: followed, Seen: r.cfg.Now()})
+	if !known && len(r.contests) < maxContests {
+		r.contests = append(r.contests, Contest{Succession: s, Followed: followed, Seen: r.cfg.Now()})
 	}
 }
 
-// Rivals lists the successors of the domain's keys that this run has seen and does not follow, the
+// Contests lists the successors of the domain's keys that this run has seen and does not follow, the
 // first one first, at most four.
-func (r *Registry) Rivals() []Rival {
+func (r *Registry) Contests() []Contest {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.Clone(r.rivals)
+	return slices.Clone(r.contests)
 }
 
 // IsKey reports whether the directory of a site that trusts the one key says that the other is a

@@ -40,13 +40,13 @@ type Registry struct {
 	disk sync.Mutex // held while something is decided and written
 	halt func(step string) error
 
-	mu      sync.RWMutex
-	key     Key // of domain.key; zero: there is none, or not of this domain
-	spare   Key // the successor that a rotation has made and not yet put in its place
-	roster  Roster
-	rivals  []Rival
-	local   map[grid.SiteID]decision
-	invites []invite
+	mu       sync.RWMutex
+	key      Key // of domain.key; zero: there is none, or not of this domain
+	spare    Key // the successor that a rotation has made and not yet put in its place
+	roster   Roster
+	contests []Contest
+	local    map[grid.SiteID]decision
+	invites  []invite
 }
 
 // Open reads the files in the directory. Invitations that cannot be used are moved away,

@@ -188,7 +188,7 @@ func TestALaterAdmissionIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// Whoever was away for several rotations catches up with one message.
+// A member that was away for several rotations catches up with one message.
 func TestTwoRotationsAreCaughtUpWith(t *testing.T) {
 	h := founded(t)
 	first := h.Key()
@@ -286,9 +286,9 @@ func TestOfTwoSuccessorsTheFirstStays(t *testing.T) {
 	thief := founded(t) // of another directory, with the same key
 	thief.key, thief.roster = h.key, h.roster
 	thief.rotate(t)
-	if err := h.knows(thief.office); !errors.Is(err, ErrRival) || len(h.Rivals()) != 1 ||
-		h.Rivals()[0].Followed != "" || !h.Holds() {
-		t.Errorf("who has the key itself: %v, %+v", err, h.Rivals())
+	if err := h.knows(thief.office); !errors.Is(err, ErrContested) || len(h.Contests()) != 1 ||
+		h.Contests()[0].Followed != "" || !h.Holds() {
+		t.Errorf("who has the key itself: %v, %+v", err, h.Contests())
 	}
 	if err := fooled.knows(thief.office); err != nil || fooled.Key() != thief.Key() {
 		t.Fatalf("who hears of the thief first: %v", err)
@@ -298,16 +298,16 @@ func TestOfTwoSuccessorsTheFirstStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := member.Follow(thief.Roster().Successions()); !errors.Is(err, ErrRival) {
+		if _, err := member.Follow(thief.Roster().Successions()); !errors.Is(err, ErrContested) {
 			t.Errorf("a second successor: %v", err)
 		}
 	}
-	rivals := member.Rivals()
-	if len(rivals) != 1 || rivals[0].Followed != h.Key() || member.Key() != h.Key() ||
-		rivals[0].Succession.Successor != thief.Key() {
-		t.Errorf("%+v", rivals)
+	contests := member.Contests()
+	if len(contests) != 1 || contests[0].Followed != h.Key() || member.Key() != h.Key() ||
+		contests[0].Succession.Successor != thief.Key() {
+		t.Errorf("%+v", contests)
 	}
-	if err := fooled.knows(h.office); !errors.Is(err, ErrRival) || fooled.Key() != thief.Key() {
+	if err := fooled.knows(h.office); !errors.Is(err, ErrContested) || fooled.Key() != thief.Key() {
 		t.Errorf("who follows the thief: %v, %s", err, fooled.Key())
 	}
 	// Its owner says which key is the domain's.
@@ -352,7 +352,7 @@ func TestForgedSuccessionsAreNotFollowed(t *testing.T) {
 		}
 		key := member.Key()
 		if _, err := member.Follow([]protocol.Succession{s}); !errors.Is(err, errForged) ||
-			member.Key() != key || len(member.Rivals()) != 0 {
+			member.Key() != key || len(member.Contests()) != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

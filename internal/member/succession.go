@@ -11,15 +11,15 @@ import (
 
 // Why a succession is not followed.
 var (
-	// ErrRival says that two successors of one key of the domain are known.
-	ErrRival = errors.New("another successor of the same key is known")
+	// ErrContested says that two successors of one key of the domain are known.
+	ErrContested = errors.New("another successor of the same key is known")
 	// ErrFormer says that a record was signed by a key of the domain that has a successor.
 	ErrFormer = errors.New("signed by a former key of this domain")
 )
 
 // follow is the roster after these successions of the domain's key, all from the first one, and
 // those of them that are new. Of two successors of one key the first that was known stays. The
-// error is errForged, or ErrRival with the number of the one that is not followed.
+// error is errForged, or ErrContested with the number of the one that is not followed.
 func (r Roster) follow(all []protocol.Succession) (Roster, []protocol.Succession, error) {
 	if !r.trusts() || len(all) == 0 {
 		return r, nil, nil
@@ -38,7 +38,7 @@ func (r Roster) follow(all []protocol.Succession) (Roster, []protocol.Succession
 		}
 		if same < len(r.chain) {
 			return r, nil, fmt.Errorf("succession %d to %s: %w (%s)", s.Number, s.Successor,
-				ErrRival, r.chain[same].Successor)
+				ErrContested, r.chain[same].Successor)
 		}
 	}
 	if len(fresh) == 0 {

@@ -251,8 +251,8 @@ func rosterLabel(err error) string {
 	switch {
 	case errors.Is(err, member.ErrFormer):
 		return "former"
-	case errors.Is(err, member.ErrRival):
-		return "rival"
+	case errors.Is(err, member.ErrContested):
+		return "contested"
 	default:
 		return "forged"
 	}

@@ -74,7 +74,7 @@ type Members struct {
 	Domain grid.DomainID `json:"domain"`
 	// whose records are believed; left out: none
 	DomainKey grid.DomainKey   `json:"domain_key,omitempty"`
-	Rotations int              `json:"rotations,omitempty"` // of the domain's key so far
+	Rotations int              `json:"rotations,omitempty"` // of the key so far
 	Rotated   Time             `json:"rotated,omitzero"`    // the last time
 	Holder    bool             `json:"holder"`              // this site holds the domain's private key
 	Anyone    bool             `json:"anyone"`              // every site that is not banned may take part

@@ -48,8 +48,8 @@ type MemberRecord struct {
 	Name     string // of the site, for people, at most 64 bytes
 	SerialMS int64  // time of issue, ms since 1970 UTC; the highest of a site's records holds
 	Note     string // of the issuer, for people, at most MaxNoteBytes
-	// Successions is how many the domain's key had had when a record first spoke of the site, at
-	// most MaxSuccessions: it tells what a successor has taken over from what is new.
+	// Successions counts those of the domain's key before the first record of the site, at most
+	// MaxSuccessions: it tells what a successor has taken over from what is new.
 	Successions uint32
 	Signature   []byte // over SignedBytes, SignatureBytes long
 }

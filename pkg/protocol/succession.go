@@ -30,7 +30,7 @@ type Succession struct {
 	Former    grid.DomainKey // that signs nothing any more
 	Successor grid.DomainKey // that signs from now on
 	MadeMS    int64          // on the wall clock of the site that made it, ms since 1970 UTC
-	// Records is how many sites the roster spoke of then, at most MaxRosterSites. The successor
+	// Records counts the sites of which the roster spoke then, at most MaxRosterSites. The successor
 	// has signed these records again.
 	Records uint32
 	// HighestMS is the highest serial among the records that the former key had signed and that

@@ -296,7 +296,7 @@ func (b *Backend) fillMembers(s *view.AgentStatus, called names) {
 	for _, problem := range b.members.Problems() {
 		s.Notices = append(s.Notices, view.Notice{Text: problem})
 	}
-	s.Notices = append(s.Notices, rivalNotices(b.members.Rivals())...)
+	s.Notices = append(s.Notices, contestNotices(b.members.Contests())...)
 	if b.members.Standing(b.mesh.Self()) == member.Banned {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "this site is banned from the domain", Cause: "the domain's key says so",

@@ -53,11 +53,11 @@ func rotationError(err error) error {
 	return memberError(err)
 }
 
-// rivalNotices says of each successor of the domain's key that is not followed what it means and
+// contestNotices says of each successor of the domain's key that is not followed what it means and
 // what can be done.
-func rivalNotices(rivals []member.Rival) []view.Notice {
+func contestNotices(contests []member.Contest) []view.Notice {
 	var notices []view.Notice
-	for _, r := range rivals {
+	for _, r := range contests {
 		s := r.Succession
 		if r.Followed == "" {
 			notices = append(notices, view.Notice{

@@ -10,9 +10,9 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-const rotateHelp = `Give this domain a new key, at the site that holds domain.key. Do it when a copy of the
-key was stolen, or when somebody who had one leaves. Nobody has to join again: the members follow,
-those that are away as soon as they meet any other member. Jobs go on.
+const rotateHelp = `Give this domain a new key, at the site that holds domain.key. Do it when
+a copy of the key was stolen, or when somebody who had one leaves. Nobody has to join again: the
+members follow, those that are away as soon as they meet any other member. Jobs go on.
 
   - From now on the new key alone admits and bans. Who has the old one can do neither.
   - All open invitations are revoked; make new ones with siteagent invite.

@@ -105,7 +105,8 @@ func TestADomainsKeyIsRotated(t *testing.T) {
 	awaitController(t, there...)
 
 	newcomer := configs[4]
-	newcomer.DomainKey, newcomer.P2P.Allow = done.Key, []grid.SiteID{holder.Self()} // as join writes
+	newcomer.DomainKey = done.Key
+	newcomer.P2P.Allow = []grid.SiteID{holder.Self()} // as join writes
 	site, err := newcomer.P2P.Site()
 	if err != nil {
 		t.Fatal(err)

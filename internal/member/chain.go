@@ -114,8 +114,8 @@ func (r *Registry) openRoster() error {
 }
 
 // errFollow refuses to go on without a file that says which key holds.
-var errFollow = errors.New("it says by which key the domain's first one was replaced, and without " +
-	"it a former key would be believed")
+var errFollow = errors.New("it says by which key the domain's first one was replaced, and " +
+	"without it a former key would be believed")
 
 // setAside moves successions away that are not of the key which the owner names: that has decided
 // which key is the domain's.
@@ -124,8 +124,8 @@ func (r *Registry) setAside(anchor grid.DomainKey) error {
 	if err := os.Rename(file, file+".unusable"); err != nil {
 		return fmt.Errorf("set %s aside: %w", file, err)
 	}
-	r.problems = append(r.problems, fmt.Sprintf("%s was not of the key that domain-key names (%s): "+
-		"moved to %s.unusable, and the site continues with that key", file, anchor, file))
+	r.problems = append(r.problems, fmt.Sprintf("%s was not of the key that domain-key names (%s)"+
+		": moved to %s.unusable, and the site continues with that key", file, anchor, file))
 	return nil
 }
 
@@ -138,9 +138,9 @@ func (r *Registry) judgeKey() {
 	}
 	for _, s := range r.roster.chain {
 		if s.Former == own {
-			r.problems = append(r.problems, fmt.Sprintf("%s is not used: it is a former key of the "+
-				"domain, which %s has succeeded; the present one is at the site that rotated it, "+
-				"and in its backups", KeyFile, s.Successor))
+			r.problems = append(r.problems, fmt.Sprintf("%s is not used: it is a former key of "+
+				"the domain, which %s has succeeded; the present one is at the site that rotated "+
+				"it, and in its backups", KeyFile, s.Successor))
 			return
 		}
 	}
@@ -150,8 +150,8 @@ func (r *Registry) judgeKey() {
 
 // Follow takes over the successions of the domain's key that are new, all from the first one, and
 // returns these; from then on the last successor's word holds and nothing new of a key before it.
-// They are on disk when Follow returns. The error is ErrContested, that they are forged or cannot be
-// read, or that nothing could be written; then nothing is taken over.
+// They are on disk when Follow returns. The error is ErrContested, that they are forged or
+// cannot be read, or that nothing could be written; then nothing is taken over.
 func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -173,8 +173,8 @@ func (r *Registry) Follow(all []protocol.Succession) ([]protocol.Succession, err
 			return s.Former == roster.Key()
 		})
 		r.note(all[at], "")
-		return nil, fmt.Errorf("succession %d to %s: %w: this site holds the key and has not made it",
-			all[at].Number, all[at].Successor, ErrContested)
+		return nil, fmt.Errorf("succession %d to %s: %w: this site holds the key and has not made "+
+			"it", all[at].Number, all[at].Successor, ErrContested)
 	}
 	if err := r.keepChain(next.chain); err != nil {
 		return nil, err
@@ -193,12 +193,14 @@ func (r *Registry) note(s protocol.Succession, followed grid.DomainKey) {
 		return o.Succession.Successor == s.Successor
 	})
 	if !known && len(r.contests) < maxContests {
-		r.contests = append(r.contests, Contest{Succession: s, Followed: followed, Seen: r.cfg.Now()})
+		r.contests = append(r.contests, Contest{
+			Succession: s, Followed: followed, Seen: r.cfg.Now(),
+		})
 	}
 }
 
-// Contests lists the successors of the domain's keys that this run has seen and does not follow, the
-// first one first, at most four.
+// Contests lists the successors of the domain's keys that this run has seen and does not follow,
+// the first one first, at most four.
 func (r *Registry) Contests() []Contest {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -32,8 +32,8 @@
 // links, their policies and the invitations to further ones; a damaged one is an error.
 // deputy.json holds what a site was handed that may stand in for the one with the domain's key.
 // domain.key holds the domain's private key, if this site is the one that
-// invites, domain.key.next its successor while it is rotated. successions.json holds the successions
-// of the domain's key; a damaged one is an error.
+// invites, domain.key.next its successor while it is rotated. successions.json holds the
+// successions of the domain's key; a damaged one is an error.
 //
 // # Map of the files
 //

@@ -214,7 +214,8 @@ func (r *Registry) takeKey() error {
 	if r.cfg.Dir != "" {
 		err := r.step("key")
 		if err == nil {
-			err = os.Rename(filepath.Join(r.cfg.Dir, nextKeyFile), filepath.Join(r.cfg.Dir, KeyFile))
+			next := filepath.Join(r.cfg.Dir, nextKeyFile)
+			err = os.Rename(next, filepath.Join(r.cfg.Dir, KeyFile))
 		}
 		if err == nil {
 			err = durable.SyncDir(r.cfg.Dir)

@@ -506,7 +506,9 @@ func FuzzChainFile(f *testing.F) {
 	}
 	text := s.SignedBytes()
 	s.ByFormer, s.BySuccessor = ed25519.Sign(old.private, text), ed25519.Sign(next.private, text)
-	seed, err := json.Marshal(chainText{Version: 1, Successions: []successionText{successionText(s)}})
+	seed, err := json.Marshal(chainText{
+		Version: 1, Successions: []successionText{successionText(s)},
+	})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -143,14 +143,16 @@ func TestAFormerKeyDecidesNothing(t *testing.T) {
 	}
 	for _, at := range []node{holder, other} {
 		eventually(t, "all that is counted at "+at.cfg.Name, func() bool {
-			return at.Count(wire.CountRoster, "former") == 2 && at.Count(wire.CountRoster, "contested") == 1
+			return at.Count(wire.CountRoster, "former") == 2 &&
+				at.Count(wire.CountRoster, "contested") == 1
 		})
 		if at.Judge(stranger) == grid.ReasonNone || at.Judge(other.Self()) != grid.ReasonNone ||
 			at.cfg.Members.Key() != key || at.cfg.Members.Roster().Digest() != roster.Digest() {
 			t.Errorf("at %s: the stranger %s, the banned one %s, key %s", at.cfg.Name,
 				at.Judge(stranger), at.Judge(other.Self()), at.cfg.Members.Key())
 		}
-		if contests := at.cfg.Members.Contests(); len(contests) != 1 || contests[0].Followed != key {
+		contests := at.cfg.Members.Contests()
+		if len(contests) != 1 || contests[0].Followed != key {
 			t.Errorf("at %s: %+v", at.cfg.Name, contests)
 		}
 	}

@@ -73,13 +73,15 @@ type MemberRow struct {
 type Members struct {
 	Domain grid.DomainID `json:"domain"`
 	// whose records are believed; left out: none
-	DomainKey grid.DomainKey   `json:"domain_key,omitempty"`
-	Rotations int              `json:"rotations,omitempty"` // of the key so far
-	Rotated   Time             `json:"rotated,omitzero"`    // the last time
-	Holder    bool             `json:"holder"`              // this site holds the domain's private key
-	Anyone    bool             `json:"anyone"`              // every site that is not banned may take part
-	Sites     []MemberRow      `json:"sites"`
-	Invites   []OpenInvitation `json:"invites"`
+	DomainKey grid.DomainKey `json:"domain_key,omitempty"`
+	// of the key so far, and the last time
+	Rotations int  `json:"rotations,omitempty"`
+	Rotated   Time `json:"rotated,omitzero"`
+
+	Holder  bool             `json:"holder"` // this site holds the domain's private key
+	Anyone  bool             `json:"anyone"` // every site that is not banned may take part
+	Sites   []MemberRow      `json:"sites"`
+	Invites []OpenInvitation `json:"invites"`
 }
 
 // Rotation says what came of giving the domain a new key.

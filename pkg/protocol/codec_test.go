@@ -434,7 +434,8 @@ func goldenMessages() map[string]Message {
 		},
 		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
 		"successions": Roster{
-			Records: []MemberRecord{carried}, Digest: Digest{1, 2}, Successions: goldenSuccessions(),
+			Records: []MemberRecord{carried}, Digest: Digest{1, 2},
+			Successions: goldenSuccessions(),
 		},
 		"join": JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinknows": JoinRequest{

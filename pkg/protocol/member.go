@@ -317,7 +317,8 @@ func (r *reader) aboutMembers(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Roster:
 		return Roster{
 			Records: each(b.Roster.GetRecords(), r.member), Digest: r.optionalDigest(b.Roster.GetDigest()),
-			Answer: b.Roster.GetAnswer(), Successions: each(b.Roster.GetSuccessions(), r.succession),
+			Answer:      b.Roster.GetAnswer(),
+			Successions: each(b.Roster.GetSuccessions(), r.succession),
 		}
 	case *wirepb.Wire_JoinRequest:
 		return JoinRequest{

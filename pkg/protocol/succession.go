@@ -26,12 +26,12 @@ const successionContext = "mrs/1/succession"
 // it: the former one gives, the successor takes.
 type Succession struct {
 	Domain    grid.DomainID
-	Number    uint32         // 1 for the successor of the domain's first key, at most MaxSuccessions
+	Number    uint32         // 1 for that of the domain's first key, at most MaxSuccessions
 	Former    grid.DomainKey // that signs nothing any more
 	Successor grid.DomainKey // that signs from now on
 	MadeMS    int64          // on the wall clock of the site that made it, ms since 1970 UTC
-	// Records counts the sites of which the roster spoke then, at most MaxRosterSites. The successor
-	// has signed these records again.
+	// Records counts the sites of which the roster spoke then, at most MaxRosterSites. The
+	// successor has signed these records again.
 	Records uint32
 	// HighestMS is the highest serial among the records that the former key had signed and that
 	// were in the roster then; one above that it has not signed for this domain.
@@ -139,8 +139,9 @@ func (r *reader) succession(w *wirepb.Succession) Succession {
 		Domain: grid.DomainID(signed.GetDomain()), Number: signed.GetNumber(),
 		Former:    grid.DomainKey(signed.GetFormer()),
 		Successor: grid.DomainKey(signed.GetSuccessor()),
-		MadeMS:    signed.GetMadeMs(), Records: signed.GetRecords(), HighestMS: signed.GetHighestMs(),
-		ByFormer: w.GetByFormer(), BySuccessor: w.GetBySuccessor(),
+		MadeMS:    signed.GetMadeMs(), Records: signed.GetRecords(),
+		HighestMS: signed.GetHighestMs(),
+		ByFormer:  w.GetByFormer(), BySuccessor: w.GetBySuccessor(),
 	}
 	if signed.GetContext() != successionContext ||
 		string(s.SignedBytes()) != string(w.GetSigned()) {

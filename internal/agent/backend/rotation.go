@@ -64,9 +64,9 @@ func contestNotices(contests []member.Contest) []view.Notice {
 				Text: fmt.Sprintf("another site has rotated the domain's key, to %s", s.Successor),
 				Cause: fmt.Sprintf("it has signed with %s, which is this site's domain.key",
 					s.Former),
-				Action: "if you moved the key to another machine, or restored an old copy here, put " +
-					"the newest domain.key in its place and restart; if not, it was stolen: " +
-					"siteagent domain rotate, and see that the members have your new key",
+				Action: "if you moved the key to another machine, or restored an old copy " +
+					"here, put the newest domain.key in its place and restart; if not, it was " +
+					"stolen: siteagent domain rotate, and look which key the members have",
 			})
 			continue
 		}
@@ -75,8 +75,8 @@ func contestNotices(contests []member.Contest) []view.Notice {
 				"follows, and %s", r.Followed, s.Successor),
 			Cause: fmt.Sprintf("both were signed with %s, so somebody else has had that key",
 				s.Former),
-			Action: "ask who holds domain.key which one is right; if it is the other one: siteagent " +
-				"config set domain-key " + string(s.Successor) + ", and restart",
+			Action: "ask who holds domain.key which one is right; if it is the other one: " +
+				"siteagent config set domain-key " + string(s.Successor) + ", and restart",
 		})
 	}
 	return notices

@@ -50,7 +50,8 @@ func FuzzJoinStream(f *testing.F) {
 		answer, records, err := readAnswer(&pieces{Reader: bytes.NewReader(raw)})
 		if err == nil && (answer.Validate() != nil ||
 			len(records.Records) > maxRosterParts*protocol.MaxRosterRecords) {
-			t.Fatalf("an invalid answer is accepted: %+v with %d records", answer, len(records.Records))
+			t.Fatalf("an invalid answer is accepted: %+v with %d records",
+				answer, len(records.Records))
 		}
 		request, err := readRequest(&pieces{Reader: bytes.NewReader(raw)})
 		if err == nil && request.Validate() != nil {

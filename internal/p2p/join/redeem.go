@@ -174,7 +174,8 @@ func readAnswer(
 	}
 	answer, ok := first.(protocol.JoinAnswer)
 	if !ok {
-		return answer, Welcome{}, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, wire.NameOf(first))
+		return answer, Welcome{}, fmt.Errorf("%w: it begins with %s",
+			protocol.ErrMalformed, wire.NameOf(first))
 	}
 	for range maxRosterParts {
 		message, err := in.Next(protocol.MaxMessageBytes)

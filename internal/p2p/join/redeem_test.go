@@ -134,7 +134,8 @@ func TestRedeemOnce(t *testing.T) {
 		answer, records, err := redeemOnce(t.Context(), h, at, request)
 		if errors.Is(err, ErrTurnedAway) != c.turned || !strings.HasPrefix(fmt.Sprint(err), c.want) ||
 			records.Records != nil || answer.Admit != nil {
-			t.Errorf("%s: %+v with %d records, %v, want %s", name, answer, len(records.Records), err, c.want)
+			t.Errorf("%s: %+v with %d records, %v, want %s",
+				name, answer, len(records.Records), err, c.want)
 		}
 		if h.Network().Connectedness(in.ID()) == network.Connected {
 			t.Errorf("%s: the connection stays", name)

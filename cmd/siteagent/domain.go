@@ -26,23 +26,26 @@ two sites are the gateways, and one of them must be able to dial the other.
   lab$    siteagent domains                         shows who is linked, and on which terms
   lab$    siteagent domain unlink campus            ends it, at both
 
-Members of the other domain do not become members of this one: they see only its gateway.`
+Members of the other domain do not become members of this one: they see only its gateway.
+
+siteagent domain rotate gives the domain a new key.`
 
 func domainCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "domain", Short: "Link this domain with others, on terms", Long: domainHelp,
+		Use: "domain", Short: "Link this domain with others, on terms, or change its key",
+		Long: domainHelp,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError{fmt.Errorf("domain %s: want invite, withdraw, join, policy or "+
-				"unlink; siteagent domain --help has an example", args[0])}
+			return usageError{fmt.Errorf("domain %s: want invite, withdraw, join, policy, "+
+				"unlink or rotate; siteagent domain --help has an example", args[0])}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		domainInviteCommand(o), domainWithdrawCommand(o), domainJoinCommand(o),
-		domainPolicyCommand(o), domainUnlinkCommand(o),
+		domainPolicyCommand(o), domainUnlinkCommand(o), domainRotateCommand(o),
 	)
 	return cmd
 }

@@ -129,7 +129,7 @@ func (j *joining) run(ctx context.Context, out io.Writer) error {
 	if err := j.keep(admitted); err != nil {
 		return err
 	}
-	j.explain(admitted.records)
+	j.explain(admitted.told.Records)
 	err := j.tryOut(ctx, out)
 	if j.wishes.service && (err == nil || errors.Is(err, errDiffers)) { // it is a member
 		err = errors.Join(j.startService(ctx), err)
@@ -282,7 +282,7 @@ func (j *joining) refuseOtherDomain() error {
 	if key, err := member.LoadKey(j.config.StateDir); err == nil && known == "" {
 		known = key.Public()
 	}
-	if known == "" || known == j.token.Key {
+	if known == "" || member.IsKey(j.config.StateDir, known, j.token.Key) {
 		return nil
 	}
 	return fmt.Errorf("this site belongs to domain %s already (domain-key %s); to leave it: "+
@@ -312,8 +312,8 @@ func (j *joining) refuseStronger() error {
 
 // admission is the inviter's answer.
 type admission struct {
-	answer  protocol.JoinAnswer
-	records []protocol.MemberRecord // of the whole roster, this site's included
+	answer protocol.JoinAnswer
+	told   p2p.Welcome // the whole roster, this site's record included
 }
 
 // redeem asks the inviter, until a person there has decided where one must, and verifies what it
@@ -338,7 +338,7 @@ func (j *joining) redeem(ctx context.Context) (admission, error) {
 func (j *joining) redeemOnce(ctx context.Context) (admission, error) {
 	ctx, cancel := context.WithTimeout(ctx, redeemWait)
 	defer cancel()
-	answer, records, err := p2p.Redeem(ctx, p2p.Invitation{
+	answer, told, err := p2p.Redeem(ctx, p2p.Invitation{
 		Identity: j.identity, Addrs: j.token.Dial(),
 		Request: protocol.JoinRequest{Secret: j.token.Secret, Name: shortName(j.config.Name)},
 	})
@@ -355,11 +355,11 @@ func (j *joining) redeemOnce(ctx context.Context) (admission, error) {
 	case answer.Refusal != protocol.JoinAdmitted:
 		return admission{}, fmt.Errorf("not admitted: %s; %s", answer.Refusal, answer.Text)
 	}
-	records = append([]protocol.MemberRecord{*answer.Admit}, records...)
-	if err := j.believe("", records); err != nil { // in memory
+	told.Records = append([]protocol.MemberRecord{*answer.Admit}, told.Records...)
+	if err := j.believe("", told); err != nil { // in memory
 		return admission{}, fmt.Errorf("the inviter's answer cannot be used: %w", err)
 	}
-	return admission{answer, records}, nil
+	return admission{answer, told}, nil
 }
 
 // notReached says in a sentence who was tried and what to do.
@@ -408,12 +408,15 @@ func placeOf(addr string) (place string, local bool) {
 
 // believe takes the records over, on disk if there is a directory, and wants this site
 // to be admitted by them.
-func (j *joining) believe(dir string, records []protocol.MemberRecord) error {
+func (j *joining) believe(dir string, told p2p.Welcome) error {
 	registry, err := member.Open(member.Config{
 		Dir: dir, Domain: j.token.Domain, Self: j.identity.Site(), Name: j.config.Name, Key: j.token.Key,
 	})
 	if err == nil {
-		_, err = registry.Merge(records)
+		_, err = registry.Follow(told.Successions)
+	}
+	if err == nil {
+		_, err = registry.Merge(told.Records)
 	}
 	if err == nil && registry.Standing(j.identity.Site()) != member.Admitted {
 		err = errors.New("the record is not about this site, or it is banned")

@@ -19,7 +19,7 @@ func (j *joining) keep(a admission) error {
 		return err
 	}
 	if !j.token.Open() {
-		if err := j.believe(j.config.StateDir, a.records); err != nil {
+		if err := j.believe(j.config.StateDir, a.told); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,7 @@
 //	members.go     siteagent members
 //	ban.go         siteagent ban, admit
 //	domain.go      siteagent domain: other domains invited, joined, on which terms, left
+//	rotate.go      siteagent domain rotate: another key for the domain
 //	domains.go     siteagent domains
 //	check.go       siteagent check
 //	status.go      siteagent status, at a glance

@@ -64,6 +64,10 @@ func printMembers(out io.Writer, m view.Members) error {
 	if m.DomainKey != "" {
 		fmt.Fprintf(out, "domain-key: %s\n", m.DomainKey)
 	}
+	if m.Rotations > 0 {
+		fmt.Fprintf(out, "rotated %s, the last time %s\n", plural(m.Rotations, "time", "times"),
+			dayText(m.Rotated.Time, time.Now()))
+	}
 	return nil
 }
 

@@ -182,6 +182,12 @@ func (a *Agent) Decided(record *protocol.MemberRecord) {
 	a.tellBans()
 }
 
+// Rotated tells the others that the domain has a new key.
+func (a *Agent) Rotated() {
+	a.mesh.ShareRoster()
+	a.tellBans()
+}
+
 // Known holds what an agent knows beside its machines: of itself, its host and its past.
 type Known struct {
 	Started  time.Time

@@ -86,6 +86,7 @@ func (d *deputies) handOver() {
 	for _, site := range sites {
 		links = append(links, site...)
 	}
+	links = append(links, d.a.links.Key()...) // a mandate of a former key is none
 	digest, now := sha256.Sum256(links), d.a.clock.now()
 	for site := range d.handed {
 		if !slices.Contains(sites, site) && d.hand(site, nil, d.a.clock.shows()) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,6 +88,16 @@ func (a *Agent) foundDomain() {
 	}
 	if known != nil {
 		a.onNews(a.mesh.Self(), known, false)
+	}
+}
+
+// endFormer ends this agent's part in a group of a former key of the domain: nobody heeds it any
+// more, and the site with the present key founds another one.
+func (a *Agent) endFormer() {
+	for _, g := range a.groups.list() {
+		if strings.HasPrefix(g.name, controlPrefix) && g.owner != a.domainSite() {
+			a.dismiss(g, "the domain has another key")
+		}
 	}
 }
 

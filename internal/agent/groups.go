@@ -217,6 +217,7 @@ func (a *Agent) lookAfterGroups() {
 			for _, g := range a.groups.list() {
 				g.soon(g.look)
 			}
+			a.endFormer()
 			a.foundDomain()
 			a.deputies.look()
 			a.neighbours.expire(a, a.clock.shows())

@@ -270,6 +270,9 @@ func TestEveryOperationAnswersAsSpecified(t *testing.T) {
 		{"DELETE", "/invites/test0", "", "", 200},
 		{"DELETE", "/invites/test0", "", "", 404},
 		{"DELETE", "/invites/", "", "", 404}, // it does not mean all of them
+		{"POST", "/domain-key/rotate", "", "", 200},
+		{"POST", "/domain-key/rotate", "application/json", `{"from": "k"}`, 200},
+		{"POST", "/domain-key/rotate", "application/json", `{"to": "k"}`, 400},
 		{"GET", "/links", "", "", 200},
 		{"GET", "/neighbours", "", "", 200},
 		{"POST", "/link-invites", "application/json", `{"for_seconds": 60, "name": "far"}`, 201},

@@ -197,6 +197,9 @@ type links interface {
 	) (view.LinkRow, error)
 	// Unlink ends a link; the other domain is told why when it is reached.
 	Unlink(ctx context.Context, name grid.DomainID) error
+	// RotateKey gives the domain a new key. Where from is the key that was replaced last, nothing
+	// more is done; an empty from is the present key.
+	RotateKey(ctx context.Context, from grid.DomainKey) (view.Rotation, error)
 }
 
 // neighbours shows linked domains to those who do not hold the links.

@@ -116,6 +116,11 @@ func requests(t *testing.T) []request {
 			"invite domain name:far 1m30s", "invite domain",
 		},
 		{"DELETE", "/link-invites/x", "", "", "withdraw x", "withdraw invitation"},
+		{"POST", "/domain-key/rotate", "", "", "rotate from:", "rotate the domain's key"},
+		{
+			"POST", "/domain-key/rotate", jsonType, `{"from":"k"}`, "rotate from:k",
+			"rotate the domain's key",
+		},
 		{"POST", "/check", "", "", "check", "check"},
 		{"GET", "/reservations", "", "", "reservations", "list reservations"},
 		{"GET", "/planning", "", "", "planning", "show planning"},

@@ -97,3 +97,22 @@ func (h *handlers) WithdrawInvite(
 	}
 	return WithdrawInvite204Response{}, nil
 }
+
+// RotateKey answers POST /domain-key/rotate.
+func (h *handlers) RotateKey(
+	ctx context.Context, r RotateKeyRequestObject,
+) (RotateKeyResponseObject, error) {
+	var from grid.DomainKey
+	if r.Body != nil && r.Body.From != nil {
+		from = grid.DomainKey(*r.Body.From)
+	}
+	done, err := h.backend.RotateKey(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("rotate the domain's key: %w", err)
+	}
+	done.Revoked, done.Withdrawn = orEmpty(done.Revoked), orEmpty(done.Withdrawn)
+	for i := range done.Revoked {
+		done.Revoked[i].By = orEmpty(done.Revoked[i].By)
+	}
+	return RotateKey200JSONResponse(done), nil
+}

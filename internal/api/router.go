@@ -143,6 +143,8 @@ func checkKeys(path string, body []byte) error {
 		into = &JoinDomainRequest{}
 	case "/link-invites":
 		into = &LinkInviteRequest{}
+	case "/domain-key/rotate":
+		into = &RotateRequest{}
 	case "/page-links":
 		into = &PageLinkRequest{}
 	case "/session":

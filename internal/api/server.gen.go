@@ -325,6 +325,15 @@ type ReservedPlace = view.ReservedPlace
 // Resources Resources is grid.Resources as JSON
 type Resources = view.Resources
 
+// RotateRequest defines model for RotateRequest.
+type RotateRequest struct {
+	// From the key to be replaced; where it was replaced last, nothing more is done; left out: the present one
+	From *string `json:"from,omitempty"`
+}
+
+// Rotation Rotation is what came of giving the domain a new key
+type Rotation = view.Rotation
+
 // RunningTask RunningTask is a stranger's or an own task that this site holds
 type RunningTask = view.RunningTask
 
@@ -499,6 +508,9 @@ type GetLogsParamsStream string
 // ChangeConfigurationJSONRequestBody defines body for ChangeConfiguration for application/json ContentType.
 type ChangeConfigurationJSONRequestBody = ConfigurationChange
 
+// RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
+type RotateKeyJSONRequestBody = RotateRequest
+
 // InviteSiteJSONRequestBody defines body for InviteSite for application/json ContentType.
 type InviteSiteJSONRequestBody = InviteRequest
 
@@ -573,6 +585,9 @@ type ServerInterface interface {
 	// StatData Size and kind of the content, without it
 	// (HEAD /data/{cid})
 	StatData(w http.ResponseWriter, r *http.Request, cid string)
+	// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+	// (POST /domain-key/rotate)
+	RotateKey(w http.ResponseWriter, r *http.Request)
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
@@ -765,6 +780,12 @@ func (_ Unimplemented) GetData(w http.ResponseWriter, r *http.Request, cid strin
 // StatData Size and kind of the content, without it
 // (HEAD /data/{cid})
 func (_ Unimplemented) StatData(w http.ResponseWriter, r *http.Request, cid string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+// (POST /domain-key/rotate)
+func (_ Unimplemented) RotateKey(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1073,6 +1094,7 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // CheckSite operation middleware
 func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckSite(w, r)
 	}))
@@ -1086,6 +1108,7 @@ func (siw *ServerInterfaceWrapper) CheckSite(w http.ResponseWriter, r *http.Requ
 
 // GetConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetConfiguration(w, r)
 	}))
@@ -1099,6 +1122,7 @@ func (siw *ServerInterfaceWrapper) GetConfiguration(w http.ResponseWriter, r *ht
 
 // ChangeConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ChangeConfiguration(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ChangeConfiguration(w, r)
 	}))
@@ -1112,6 +1136,7 @@ func (siw *ServerInterfaceWrapper) ChangeConfiguration(w http.ResponseWriter, r 
 
 // ReloadConfiguration operation middleware
 func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ReloadConfiguration(w, r)
 	}))
@@ -1125,6 +1150,7 @@ func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r 
 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutData(w, r)
 	}))
@@ -1138,6 +1164,7 @@ func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Reques
 
 // GetData operation middleware
 func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1163,6 +1190,7 @@ func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Reques
 
 // StatData operation middleware
 func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1186,8 +1214,23 @@ func (siw *ServerInterfaceWrapper) StatData(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// RotateKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateKey(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateKey(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1254,6 +1297,7 @@ func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.R
 
 // ListFleet operation middleware
 func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1299,6 +1343,7 @@ func (siw *ServerInterfaceWrapper) ListFleet(w http.ResponseWriter, r *http.Requ
 
 // ListGiven operation middleware
 func (siw *ServerInterfaceWrapper) ListGiven(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListGiven(w, r)
 	}))
@@ -1312,6 +1357,7 @@ func (siw *ServerInterfaceWrapper) ListGiven(w http.ResponseWriter, r *http.Requ
 
 // RevokeInvites operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RevokeInvites(w, r)
 	}))
@@ -1325,6 +1371,7 @@ func (siw *ServerInterfaceWrapper) RevokeInvites(w http.ResponseWriter, r *http.
 
 // ListInvites operation middleware
 func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1370,6 +1417,7 @@ func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Re
 
 // InviteSite operation middleware
 func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteSite(w, r)
 	}))
@@ -1383,6 +1431,7 @@ func (siw *ServerInterfaceWrapper) InviteSite(w http.ResponseWriter, r *http.Req
 
 // RevokeInvite operation middleware
 func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1408,6 +1457,7 @@ func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.R
 
 // ForgetJobs operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1440,6 +1490,7 @@ func (siw *ServerInterfaceWrapper) ForgetJobs(w http.ResponseWriter, r *http.Req
 
 // ListJobs operation middleware
 func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1511,6 +1562,7 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 
 // SubmitJob operation middleware
 func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1551,6 +1603,7 @@ func (siw *ServerInterfaceWrapper) SubmitJob(w http.ResponseWriter, r *http.Requ
 
 // DeleteJob operation middleware
 func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1576,6 +1629,7 @@ func (siw *ServerInterfaceWrapper) DeleteJob(w http.ResponseWriter, r *http.Requ
 
 // GetJob operation middleware
 func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1601,6 +1655,7 @@ func (siw *ServerInterfaceWrapper) GetJob(w http.ResponseWriter, r *http.Request
 
 // CancelJob operation middleware
 func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1626,6 +1681,7 @@ func (siw *ServerInterfaceWrapper) CancelJob(w http.ResponseWriter, r *http.Requ
 
 // ForgetJob operation middleware
 func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1651,6 +1707,7 @@ func (siw *ServerInterfaceWrapper) ForgetJob(w http.ResponseWriter, r *http.Requ
 
 // HoldJob operation middleware
 func (siw *ServerInterfaceWrapper) HoldJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1676,6 +1733,7 @@ func (siw *ServerInterfaceWrapper) HoldJob(w http.ResponseWriter, r *http.Reques
 
 // MigrateJob operation middleware
 func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1701,6 +1759,7 @@ func (siw *ServerInterfaceWrapper) MigrateJob(w http.ResponseWriter, r *http.Req
 
 // GetOffers operation middleware
 func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1726,6 +1785,7 @@ func (siw *ServerInterfaceWrapper) GetOffers(w http.ResponseWriter, r *http.Requ
 
 // ReleaseJob operation middleware
 func (siw *ServerInterfaceWrapper) ReleaseJob(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1751,6 +1811,7 @@ func (siw *ServerInterfaceWrapper) ReleaseJob(w http.ResponseWriter, r *http.Req
 
 // ListRounds operation middleware
 func (siw *ServerInterfaceWrapper) ListRounds(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1805,6 +1866,7 @@ func (siw *ServerInterfaceWrapper) ListRounds(w http.ResponseWriter, r *http.Req
 
 // ListTasks operation middleware
 func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1859,6 +1921,7 @@ func (siw *ServerInterfaceWrapper) ListTasks(w http.ResponseWriter, r *http.Requ
 
 // InviteDomain operation middleware
 func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.InviteDomain(w, r)
 	}))
@@ -1872,6 +1935,7 @@ func (siw *ServerInterfaceWrapper) InviteDomain(w http.ResponseWriter, r *http.R
 
 // WithdrawInvite operation middleware
 func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1897,6 +1961,7 @@ func (siw *ServerInterfaceWrapper) WithdrawInvite(w http.ResponseWriter, r *http
 
 // ListLinks operation middleware
 func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLinks(w, r)
 	}))
@@ -1910,6 +1975,7 @@ func (siw *ServerInterfaceWrapper) ListLinks(w http.ResponseWriter, r *http.Requ
 
 // JoinDomain operation middleware
 func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.JoinDomain(w, r)
 	}))
@@ -1923,6 +1989,7 @@ func (siw *ServerInterfaceWrapper) JoinDomain(w http.ResponseWriter, r *http.Req
 
 // UnlinkDomain operation middleware
 func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1948,6 +2015,7 @@ func (siw *ServerInterfaceWrapper) UnlinkDomain(w http.ResponseWriter, r *http.R
 
 // SetLinkPolicy operation middleware
 func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1973,6 +2041,7 @@ func (siw *ServerInterfaceWrapper) SetLinkPolicy(w http.ResponseWriter, r *http.
 
 // ListenSite operation middleware
 func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListenSite(w, r)
 	}))
@@ -1986,6 +2055,7 @@ func (siw *ServerInterfaceWrapper) ListenSite(w http.ResponseWriter, r *http.Req
 
 // ListMembers operation middleware
 func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2031,6 +2101,7 @@ func (siw *ServerInterfaceWrapper) ListMembers(w http.ResponseWriter, r *http.Re
 
 // AdmitSite operation middleware
 func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2056,6 +2127,7 @@ func (siw *ServerInterfaceWrapper) AdmitSite(w http.ResponseWriter, r *http.Requ
 
 // BanSite operation middleware
 func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2081,6 +2153,7 @@ func (siw *ServerInterfaceWrapper) BanSite(w http.ResponseWriter, r *http.Reques
 
 // PauseSiteAt operation middleware
 func (siw *ServerInterfaceWrapper) PauseSiteAt(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2106,6 +2179,7 @@ func (siw *ServerInterfaceWrapper) PauseSiteAt(w http.ResponseWriter, r *http.Re
 
 // ResumeSiteAt operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSiteAt(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2131,6 +2205,7 @@ func (siw *ServerInterfaceWrapper) ResumeSiteAt(w http.ResponseWriter, r *http.R
 
 // GetStatusAt operation middleware
 func (siw *ServerInterfaceWrapper) GetStatusAt(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2156,6 +2231,7 @@ func (siw *ServerInterfaceWrapper) GetStatusAt(w http.ResponseWriter, r *http.Re
 
 // ListNeighbours operation middleware
 func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListNeighbours(w, r)
 	}))
@@ -2169,6 +2245,7 @@ func (siw *ServerInterfaceWrapper) ListNeighbours(w http.ResponseWriter, r *http
 
 // MakePageLink operation middleware
 func (siw *ServerInterfaceWrapper) MakePageLink(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.MakePageLink(w, r)
 	}))
@@ -2182,6 +2259,7 @@ func (siw *ServerInterfaceWrapper) MakePageLink(w http.ResponseWriter, r *http.R
 
 // PauseSite operation middleware
 func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PauseSite(w, r)
 	}))
@@ -2195,6 +2273,7 @@ func (siw *ServerInterfaceWrapper) PauseSite(w http.ResponseWriter, r *http.Requ
 
 // PlanJob operation middleware
 func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanJob(w, r)
 	}))
@@ -2208,6 +2287,7 @@ func (siw *ServerInterfaceWrapper) PlanJob(w http.ResponseWriter, r *http.Reques
 
 // GetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPlanning(w, r)
 	}))
@@ -2221,6 +2301,7 @@ func (siw *ServerInterfaceWrapper) GetPlanning(w http.ResponseWriter, r *http.Re
 
 // SetPlanning operation middleware
 func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SetPlanning(w, r)
 	}))
@@ -2234,6 +2315,7 @@ func (siw *ServerInterfaceWrapper) SetPlanning(w http.ResponseWriter, r *http.Re
 
 // RecoverJobs operation middleware
 func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RecoverJobs(w, r)
 	}))
@@ -2247,6 +2329,7 @@ func (siw *ServerInterfaceWrapper) RecoverJobs(w http.ResponseWriter, r *http.Re
 
 // ListReservations operation middleware
 func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2292,6 +2375,7 @@ func (siw *ServerInterfaceWrapper) ListReservations(w http.ResponseWriter, r *ht
 
 // ResumeSite operation middleware
 func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ResumeSite(w, r)
 	}))
@@ -2305,6 +2389,7 @@ func (siw *ServerInterfaceWrapper) ResumeSite(w http.ResponseWriter, r *http.Req
 
 // EndSession operation middleware
 func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.EndSession(w, r)
 	}))
@@ -2318,6 +2403,7 @@ func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Req
 
 // GetSession operation middleware
 func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetSession(w, r)
 	}))
@@ -2331,6 +2417,7 @@ func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Req
 
 // OpenSession operation middleware
 func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.OpenSession(w, r)
 	}))
@@ -2344,6 +2431,7 @@ func (siw *ServerInterfaceWrapper) OpenSession(w http.ResponseWriter, r *http.Re
 
 // ListSites operation middleware
 func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2389,6 +2477,7 @@ func (siw *ServerInterfaceWrapper) ListSites(w http.ResponseWriter, r *http.Requ
 
 // GetStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetStatus(w, r)
 	}))
@@ -2402,6 +2491,7 @@ func (siw *ServerInterfaceWrapper) GetStatus(w http.ResponseWriter, r *http.Requ
 
 // StopSite operation middleware
 func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StopSite(w, r)
 	}))
@@ -2415,6 +2505,7 @@ func (siw *ServerInterfaceWrapper) StopSite(w http.ResponseWriter, r *http.Reque
 
 // GetLogs operation middleware
 func (siw *ServerInterfaceWrapper) GetLogs(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2717,6 +2808,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Delete(options.BaseURL+"/link-invites/{id}", wrapper.WithdrawInvite)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/domain-key/rotate", wrapper.RotateKey)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/check", wrapper.CheckSite)
 	})
 	r.Group(func(r chi.Router) {
@@ -2767,7 +2861,8 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
-type CheckSiteRequestObject struct{}
+type CheckSiteRequestObject struct {
+}
 
 type CheckSiteResponseObject interface {
 	VisitCheckSiteResponse(w http.ResponseWriter) error
@@ -2776,6 +2871,7 @@ type CheckSiteResponseObject interface {
 type CheckSite200JSONResponse CheckResult
 
 func (response CheckSite200JSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2792,6 +2888,7 @@ type CheckSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2802,7 +2899,8 @@ func (response CheckSitedefaultApplicationProblemPlusJSONResponse) VisitCheckSit
 	return err
 }
 
-type GetConfigurationRequestObject struct{}
+type GetConfigurationRequestObject struct {
+}
 
 type GetConfigurationResponseObject interface {
 	VisitGetConfigurationResponse(w http.ResponseWriter) error
@@ -2811,6 +2909,7 @@ type GetConfigurationResponseObject interface {
 type GetConfiguration200JSONResponse Configuration
 
 func (response GetConfiguration200JSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2827,6 +2926,7 @@ type GetConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigurationdefaultApplicationProblemPlusJSONResponse) VisitGetConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2848,6 +2948,7 @@ type ChangeConfigurationResponseObject interface {
 type ChangeConfiguration200JSONResponse Configuration
 
 func (response ChangeConfiguration200JSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2864,6 +2965,7 @@ type ChangeConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ChangeConfigurationdefaultApplicationProblemPlusJSONResponse) VisitChangeConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2874,7 +2976,8 @@ func (response ChangeConfigurationdefaultApplicationProblemPlusJSONResponse) Vis
 	return err
 }
 
-type ReloadConfigurationRequestObject struct{}
+type ReloadConfigurationRequestObject struct {
+}
 
 type ReloadConfigurationResponseObject interface {
 	VisitReloadConfigurationResponse(w http.ResponseWriter) error
@@ -2883,6 +2986,7 @@ type ReloadConfigurationResponseObject interface {
 type ReloadConfiguration200JSONResponse Configuration
 
 func (response ReloadConfiguration200JSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2899,6 +3003,7 @@ type ReloadConfigurationdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) VisitReloadConfigurationResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2921,6 +3026,7 @@ type PutDataResponseObject interface {
 type PutData201JSONResponse DataRef
 
 func (response PutData201JSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -2937,6 +3043,7 @@ type PutDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutDatadefaultApplicationProblemPlusJSONResponse) VisitPutDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -2968,6 +3075,7 @@ type GetData200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetData200ApplicationoctetStreamResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -2997,6 +3105,7 @@ type GetData200ApplicationxTarResponse struct {
 }
 
 func (response GetData200ApplicationxTarResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/x-tar")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3025,6 +3134,7 @@ type GetDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDatadefaultApplicationProblemPlusJSONResponse) VisitGetDataResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3073,6 +3183,46 @@ type StatDatadefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StatDatadefaultApplicationProblemPlusJSONResponse) VisitStatDataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateKeyRequestObject struct {
+	Body *RotateKeyJSONRequestBody
+}
+
+type RotateKeyResponseObject interface {
+	VisitRotateKeyResponse(w http.ResponseWriter) error
+}
+
+type RotateKey200JSONResponse Rotation
+
+func (response RotateKey200JSONResponse) VisitRotateKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateKeydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RotateKeydefaultApplicationProblemPlusJSONResponse) VisitRotateKeyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3097,6 +3247,7 @@ type StreamEvents200TexteventStreamResponse struct {
 }
 
 func (response StreamEvents200TexteventStreamResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "text/event-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -3139,6 +3290,7 @@ type StreamEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StreamEventsdefaultApplicationProblemPlusJSONResponse) VisitStreamEventsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3160,6 +3312,7 @@ type ListFleetResponseObject interface {
 type ListFleet200JSONResponse []FleetRow
 
 func (response ListFleet200JSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3176,6 +3329,7 @@ type ListFleetdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListFleetdefaultApplicationProblemPlusJSONResponse) VisitListFleetResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3186,7 +3340,8 @@ func (response ListFleetdefaultApplicationProblemPlusJSONResponse) VisitListFlee
 	return err
 }
 
-type ListGivenRequestObject struct{}
+type ListGivenRequestObject struct {
+}
 
 type ListGivenResponseObject interface {
 	VisitListGivenResponse(w http.ResponseWriter) error
@@ -3195,6 +3350,7 @@ type ListGivenResponseObject interface {
 type ListGiven200JSONResponse []GivenDay
 
 func (response ListGiven200JSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3211,6 +3367,7 @@ type ListGivendefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListGivendefaultApplicationProblemPlusJSONResponse) VisitListGivenResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3221,7 +3378,8 @@ func (response ListGivendefaultApplicationProblemPlusJSONResponse) VisitListGive
 	return err
 }
 
-type RevokeInvitesRequestObject struct{}
+type RevokeInvitesRequestObject struct {
+}
 
 type RevokeInvitesResponseObject interface {
 	VisitRevokeInvitesResponse(w http.ResponseWriter) error
@@ -3230,6 +3388,7 @@ type RevokeInvitesResponseObject interface {
 type RevokeInvites200JSONResponse []InviteRow
 
 func (response RevokeInvites200JSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3246,6 +3405,7 @@ type RevokeInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitesdefaultApplicationProblemPlusJSONResponse) VisitRevokeInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3267,6 +3427,7 @@ type ListInvitesResponseObject interface {
 type ListInvites200JSONResponse []InviteRow
 
 func (response ListInvites200JSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3283,6 +3444,7 @@ type ListInvitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListInvitesdefaultApplicationProblemPlusJSONResponse) VisitListInvitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3304,6 +3466,7 @@ type InviteSiteResponseObject interface {
 type InviteSite201JSONResponse Invitation
 
 func (response InviteSite201JSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3320,6 +3483,7 @@ type InviteSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteSitedefaultApplicationProblemPlusJSONResponse) VisitInviteSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3341,6 +3505,7 @@ type RevokeInviteResponseObject interface {
 type RevokeInvite200JSONResponse InviteRow
 
 func (response RevokeInvite200JSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3357,6 +3522,7 @@ type RevokeInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeInvitedefaultApplicationProblemPlusJSONResponse) VisitRevokeInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3378,6 +3544,7 @@ type ForgetJobsResponseObject interface {
 type ForgetJobs200JSONResponse Forgotten
 
 func (response ForgetJobs200JSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3394,6 +3561,7 @@ type ForgetJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobsdefaultApplicationProblemPlusJSONResponse) VisitForgetJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3415,6 +3583,7 @@ type ListJobsResponseObject interface {
 type ListJobs200JSONResponse []JobView
 
 func (response ListJobs200JSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3431,6 +3600,7 @@ type ListJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListJobsdefaultApplicationProblemPlusJSONResponse) VisitListJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3453,6 +3623,7 @@ type SubmitJobResponseObject interface {
 type SubmitJob201JSONResponse JobRef
 
 func (response SubmitJob201JSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3469,6 +3640,7 @@ type SubmitJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SubmitJobdefaultApplicationProblemPlusJSONResponse) VisitSubmitJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3487,7 +3659,8 @@ type DeleteJobResponseObject interface {
 	VisitDeleteJobResponse(w http.ResponseWriter) error
 }
 
-type DeleteJob204Response struct{}
+type DeleteJob204Response struct {
+}
 
 func (response DeleteJob204Response) VisitDeleteJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3500,6 +3673,7 @@ type DeleteJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response DeleteJobdefaultApplicationProblemPlusJSONResponse) VisitDeleteJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3521,6 +3695,7 @@ type GetJobResponseObject interface {
 type GetJob200JSONResponse JobDetail
 
 func (response GetJob200JSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3537,6 +3712,7 @@ type GetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetJobdefaultApplicationProblemPlusJSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3555,7 +3731,8 @@ type CancelJobResponseObject interface {
 	VisitCancelJobResponse(w http.ResponseWriter) error
 }
 
-type CancelJob204Response struct{}
+type CancelJob204Response struct {
+}
 
 func (response CancelJob204Response) VisitCancelJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3568,6 +3745,7 @@ type CancelJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CancelJobdefaultApplicationProblemPlusJSONResponse) VisitCancelJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3586,7 +3764,8 @@ type ForgetJobResponseObject interface {
 	VisitForgetJobResponse(w http.ResponseWriter) error
 }
 
-type ForgetJob204Response struct{}
+type ForgetJob204Response struct {
+}
 
 func (response ForgetJob204Response) VisitForgetJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3599,6 +3778,7 @@ type ForgetJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ForgetJobdefaultApplicationProblemPlusJSONResponse) VisitForgetJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3617,7 +3797,8 @@ type HoldJobResponseObject interface {
 	VisitHoldJobResponse(w http.ResponseWriter) error
 }
 
-type HoldJob204Response struct{}
+type HoldJob204Response struct {
+}
 
 func (response HoldJob204Response) VisitHoldJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3630,6 +3811,7 @@ type HoldJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response HoldJobdefaultApplicationProblemPlusJSONResponse) VisitHoldJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3649,7 +3831,8 @@ type MigrateJobResponseObject interface {
 	VisitMigrateJobResponse(w http.ResponseWriter) error
 }
 
-type MigrateJob202Response struct{}
+type MigrateJob202Response struct {
+}
 
 func (response MigrateJob202Response) VisitMigrateJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -3662,6 +3845,7 @@ type MigrateJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MigrateJobdefaultApplicationProblemPlusJSONResponse) VisitMigrateJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3683,6 +3867,7 @@ type GetOffersResponseObject interface {
 type GetOffers200JSONResponse OfferTable
 
 func (response GetOffers200JSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3699,6 +3884,7 @@ type GetOffersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetOffersdefaultApplicationProblemPlusJSONResponse) VisitGetOffersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3717,7 +3903,8 @@ type ReleaseJobResponseObject interface {
 	VisitReleaseJobResponse(w http.ResponseWriter) error
 }
 
-type ReleaseJob204Response struct{}
+type ReleaseJob204Response struct {
+}
 
 func (response ReleaseJob204Response) VisitReleaseJobResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3730,6 +3917,7 @@ type ReleaseJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReleaseJobdefaultApplicationProblemPlusJSONResponse) VisitReleaseJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3752,6 +3940,7 @@ type ListRoundsResponseObject interface {
 type ListRounds200JSONResponse []OfferTable
 
 func (response ListRounds200JSONResponse) VisitListRoundsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3768,6 +3957,7 @@ type ListRoundsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListRoundsdefaultApplicationProblemPlusJSONResponse) VisitListRoundsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3790,6 +3980,7 @@ type ListTasksResponseObject interface {
 type ListTasks200JSONResponse []TaskView
 
 func (response ListTasks200JSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3806,6 +3997,7 @@ type ListTasksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListTasksdefaultApplicationProblemPlusJSONResponse) VisitListTasksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3827,6 +4019,7 @@ type InviteDomainResponseObject interface {
 type InviteDomain201JSONResponse LinkInvitation
 
 func (response InviteDomain201JSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3843,6 +4036,7 @@ type InviteDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response InviteDomaindefaultApplicationProblemPlusJSONResponse) VisitInviteDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3861,7 +4055,8 @@ type WithdrawInviteResponseObject interface {
 	VisitWithdrawInviteResponse(w http.ResponseWriter) error
 }
 
-type WithdrawInvite204Response struct{}
+type WithdrawInvite204Response struct {
+}
 
 func (response WithdrawInvite204Response) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3874,6 +4069,7 @@ type WithdrawInvitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWithdrawInviteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3884,7 +4080,8 @@ func (response WithdrawInvitedefaultApplicationProblemPlusJSONResponse) VisitWit
 	return err
 }
 
-type ListLinksRequestObject struct{}
+type ListLinksRequestObject struct {
+}
 
 type ListLinksResponseObject interface {
 	VisitListLinksResponse(w http.ResponseWriter) error
@@ -3893,6 +4090,7 @@ type ListLinksResponseObject interface {
 type ListLinks200JSONResponse Links
 
 func (response ListLinks200JSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3909,6 +4107,7 @@ type ListLinksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListLinksdefaultApplicationProblemPlusJSONResponse) VisitListLinksResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3930,6 +4129,7 @@ type JoinDomainResponseObject interface {
 type JoinDomain201JSONResponse LinkRow
 
 func (response JoinDomain201JSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -3946,6 +4146,7 @@ type JoinDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response JoinDomaindefaultApplicationProblemPlusJSONResponse) VisitJoinDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3964,7 +4165,8 @@ type UnlinkDomainResponseObject interface {
 	VisitUnlinkDomainResponse(w http.ResponseWriter) error
 }
 
-type UnlinkDomain204Response struct{}
+type UnlinkDomain204Response struct {
+}
 
 func (response UnlinkDomain204Response) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -3977,6 +4179,7 @@ type UnlinkDomaindefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response UnlinkDomaindefaultApplicationProblemPlusJSONResponse) VisitUnlinkDomainResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -3999,6 +4202,7 @@ type SetLinkPolicyResponseObject interface {
 type SetLinkPolicy200JSONResponse LinkRow
 
 func (response SetLinkPolicy200JSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4015,6 +4219,7 @@ type SetLinkPolicydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetLinkPolicydefaultApplicationProblemPlusJSONResponse) VisitSetLinkPolicyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4033,7 +4238,8 @@ type ListenSiteResponseObject interface {
 	VisitListenSiteResponse(w http.ResponseWriter) error
 }
 
-type ListenSite204Response struct{}
+type ListenSite204Response struct {
+}
 
 func (response ListenSite204Response) VisitListenSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4046,6 +4252,7 @@ type ListenSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListenSitedefaultApplicationProblemPlusJSONResponse) VisitListenSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4067,6 +4274,7 @@ type ListMembersResponseObject interface {
 type ListMembers200JSONResponse Members
 
 func (response ListMembers200JSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4083,6 +4291,7 @@ type ListMembersdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListMembersdefaultApplicationProblemPlusJSONResponse) VisitListMembersResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4105,6 +4314,7 @@ type AdmitSiteResponseObject interface {
 type AdmitSite200JSONResponse MemberRow
 
 func (response AdmitSite200JSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4121,6 +4331,7 @@ type AdmitSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response AdmitSitedefaultApplicationProblemPlusJSONResponse) VisitAdmitSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4143,6 +4354,7 @@ type BanSiteResponseObject interface {
 type BanSite200JSONResponse MemberRow
 
 func (response BanSite200JSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4159,6 +4371,7 @@ type BanSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response BanSitedefaultApplicationProblemPlusJSONResponse) VisitBanSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4181,6 +4394,7 @@ type PauseSiteAtResponseObject interface {
 type PauseSiteAt200JSONResponse AgentStatus
 
 func (response PauseSiteAt200JSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4197,6 +4411,7 @@ type PauseSiteAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSiteAtdefaultApplicationProblemPlusJSONResponse) VisitPauseSiteAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4218,6 +4433,7 @@ type ResumeSiteAtResponseObject interface {
 type ResumeSiteAt200JSONResponse AgentStatus
 
 func (response ResumeSiteAt200JSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4234,6 +4450,7 @@ type ResumeSiteAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSiteAtdefaultApplicationProblemPlusJSONResponse) VisitResumeSiteAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4255,6 +4472,7 @@ type GetStatusAtResponseObject interface {
 type GetStatusAt200JSONResponse AgentStatus
 
 func (response GetStatusAt200JSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4271,6 +4489,7 @@ type GetStatusAtdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusAtdefaultApplicationProblemPlusJSONResponse) VisitGetStatusAtResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4281,7 +4500,8 @@ func (response GetStatusAtdefaultApplicationProblemPlusJSONResponse) VisitGetSta
 	return err
 }
 
-type ListNeighboursRequestObject struct{}
+type ListNeighboursRequestObject struct {
+}
 
 type ListNeighboursResponseObject interface {
 	VisitListNeighboursResponse(w http.ResponseWriter) error
@@ -4290,6 +4510,7 @@ type ListNeighboursResponseObject interface {
 type ListNeighbours200JSONResponse []NeighbourRow
 
 func (response ListNeighbours200JSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4306,6 +4527,7 @@ type ListNeighboursdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListNeighboursdefaultApplicationProblemPlusJSONResponse) VisitListNeighboursResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4327,6 +4549,7 @@ type MakePageLinkResponseObject interface {
 type MakePageLink201JSONResponse PageLink
 
 func (response MakePageLink201JSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4343,6 +4566,7 @@ type MakePageLinkdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response MakePageLinkdefaultApplicationProblemPlusJSONResponse) VisitMakePageLinkResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4361,7 +4585,8 @@ type PauseSiteResponseObject interface {
 	VisitPauseSiteResponse(w http.ResponseWriter) error
 }
 
-type PauseSite204Response struct{}
+type PauseSite204Response struct {
+}
 
 func (response PauseSite204Response) VisitPauseSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4374,6 +4599,7 @@ type PauseSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PauseSitedefaultApplicationProblemPlusJSONResponse) VisitPauseSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4395,6 +4621,7 @@ type PlanJobResponseObject interface {
 type PlanJob200JSONResponse OfferTable
 
 func (response PlanJob200JSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4411,6 +4638,7 @@ type PlanJobdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4421,7 +4649,8 @@ func (response PlanJobdefaultApplicationProblemPlusJSONResponse) VisitPlanJobRes
 	return err
 }
 
-type GetPlanningRequestObject struct{}
+type GetPlanningRequestObject struct {
+}
 
 type GetPlanningResponseObject interface {
 	VisitGetPlanningResponse(w http.ResponseWriter) error
@@ -4430,6 +4659,7 @@ type GetPlanningResponseObject interface {
 type GetPlanning200JSONResponse Planning
 
 func (response GetPlanning200JSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4446,6 +4676,7 @@ type GetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetPlanningdefaultApplicationProblemPlusJSONResponse) VisitGetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4467,6 +4698,7 @@ type SetPlanningResponseObject interface {
 type SetPlanning200JSONResponse Planning
 
 func (response SetPlanning200JSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4483,6 +4715,7 @@ type SetPlanningdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetPlanningdefaultApplicationProblemPlusJSONResponse) VisitSetPlanningResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4501,7 +4734,8 @@ type RecoverJobsResponseObject interface {
 	VisitRecoverJobsResponse(w http.ResponseWriter) error
 }
 
-type RecoverJobs204Response struct{}
+type RecoverJobs204Response struct {
+}
 
 func (response RecoverJobs204Response) VisitRecoverJobsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4514,6 +4748,7 @@ type RecoverJobsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RecoverJobsdefaultApplicationProblemPlusJSONResponse) VisitRecoverJobsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4535,6 +4770,7 @@ type ListReservationsResponseObject interface {
 type ListReservations200JSONResponse []Reservation
 
 func (response ListReservations200JSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4551,6 +4787,7 @@ type ListReservationsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitListReservationsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4561,13 +4798,15 @@ func (response ListReservationsdefaultApplicationProblemPlusJSONResponse) VisitL
 	return err
 }
 
-type ResumeSiteRequestObject struct{}
+type ResumeSiteRequestObject struct {
+}
 
 type ResumeSiteResponseObject interface {
 	VisitResumeSiteResponse(w http.ResponseWriter) error
 }
 
-type ResumeSite204Response struct{}
+type ResumeSite204Response struct {
+}
 
 func (response ResumeSite204Response) VisitResumeSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
@@ -4580,6 +4819,7 @@ type ResumeSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4590,7 +4830,8 @@ func (response ResumeSitedefaultApplicationProblemPlusJSONResponse) VisitResumeS
 	return err
 }
 
-type EndSessionRequestObject struct{}
+type EndSessionRequestObject struct {
+}
 
 type EndSessionResponseObject interface {
 	VisitEndSessionResponse(w http.ResponseWriter) error
@@ -4616,6 +4857,7 @@ type EndSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response EndSessiondefaultApplicationProblemPlusJSONResponse) VisitEndSessionResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4626,7 +4868,8 @@ func (response EndSessiondefaultApplicationProblemPlusJSONResponse) VisitEndSess
 	return err
 }
 
-type GetSessionRequestObject struct{}
+type GetSessionRequestObject struct {
+}
 
 type GetSessionResponseObject interface {
 	VisitGetSessionResponse(w http.ResponseWriter) error
@@ -4635,6 +4878,7 @@ type GetSessionResponseObject interface {
 type GetSession200JSONResponse Session
 
 func (response GetSession200JSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4651,6 +4895,7 @@ type GetSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetSessiondefaultApplicationProblemPlusJSONResponse) VisitGetSessionResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4679,6 +4924,7 @@ type OpenSession200JSONResponse struct {
 }
 
 func (response OpenSession200JSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4696,6 +4942,7 @@ type OpenSessiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response OpenSessiondefaultApplicationProblemPlusJSONResponse) VisitOpenSessionResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4717,6 +4964,7 @@ type ListSitesResponseObject interface {
 type ListSites200JSONResponse []SiteRow
 
 func (response ListSites200JSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4733,6 +4981,7 @@ type ListSitesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSitesResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4743,7 +4992,8 @@ func (response ListSitesdefaultApplicationProblemPlusJSONResponse) VisitListSite
 	return err
 }
 
-type GetStatusRequestObject struct{}
+type GetStatusRequestObject struct {
+}
 
 type GetStatusResponseObject interface {
 	VisitGetStatusResponse(w http.ResponseWriter) error
@@ -4752,6 +5002,7 @@ type GetStatusResponseObject interface {
 type GetStatus200JSONResponse AgentStatus
 
 func (response GetStatus200JSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -4768,6 +5019,7 @@ type GetStatusdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatusdefaultApplicationProblemPlusJSONResponse) VisitGetStatusResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4786,7 +5038,8 @@ type StopSiteResponseObject interface {
 	VisitStopSiteResponse(w http.ResponseWriter) error
 }
 
-type StopSite202Response struct{}
+type StopSite202Response struct {
+}
 
 func (response StopSite202Response) VisitStopSiteResponse(w http.ResponseWriter) error {
 	w.WriteHeader(202)
@@ -4799,6 +5052,7 @@ type StopSitedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response StopSitedefaultApplicationProblemPlusJSONResponse) VisitStopSiteResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4824,6 +5078,7 @@ type GetLogs200ApplicationoctetStreamResponse struct {
 }
 
 func (response GetLogs200ApplicationoctetStreamResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if response.ContentLength != 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
@@ -4843,6 +5098,7 @@ type GetLogsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetLogsdefaultApplicationProblemPlusJSONResponse) VisitGetLogsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -4876,6 +5132,9 @@ type StrictServerInterface interface {
 	// StatData Size and kind of the content, without it
 	// (HEAD /data/{cid})
 	StatData(ctx context.Context, request StatDataRequestObject) (StatDataResponseObject, error)
+	// RotateKey Give the domain a new key; all members follow it, and open invitations are of no use
+	// (POST /domain-key/rotate)
+	RotateKey(ctx context.Context, request RotateKeyRequestObject) (RotateKeyResponseObject, error)
 	// StreamEvents What happens, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
@@ -5025,10 +5284,8 @@ type StrictServerInterface interface {
 	GetLogs(ctx context.Context, request GetLogsRequestObject) (GetLogsResponseObject, error)
 }
 
-type (
-	StrictHandlerFunc    func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
-	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
-)
+type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
+type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
 
 type StrictHTTPServerOptions struct {
 	RequestErrorHandlerFunc  func(w http.ResponseWriter, r *http.Request, err error)
@@ -5242,6 +5499,40 @@ func (sh *strictHandler) StatData(w http.ResponseWriter, r *http.Request, cid st
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(StatDataResponseObject); ok {
 		if err := validResponse.VisitStatDataResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateKey operation middleware
+func (sh *strictHandler) RotateKey(w http.ResponseWriter, r *http.Request) {
+	var request RotateKeyRequestObject
+
+	var body RotateKeyJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateKey(ctx, request.(RotateKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateKey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RotateKeyResponseObject); ok {
+		if err := validResponse.VisitRotateKeyResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

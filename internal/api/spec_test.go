@@ -50,6 +50,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"LinkPolicy":  view.LinkPolicy{}, "PolicyChange": view.PolicyChange{},
 		"LinkRow": view.LinkRow{}, "LinkInvite": view.LinkInvite{}, "EndedLink": view.EndedLink{},
 		"Links": view.Links{}, "LinkInvitation": view.LinkInvitation{},
+		"Rotation":     view.Rotation{},
 		"NeighbourRow": view.NeighbourRow{},
 		"Given":        view.Given{}, "GivenDay": view.GivenDay{}, "GivenShare": view.GivenShare{},
 		"Gateway": view.Gateway{}, "Deputy": view.Deputy{},

@@ -216,6 +216,10 @@ func (s *spy) SetLinkPolicy(
 
 func (s *spy) Unlink(_ context.Context, name grid.DomainID) error { return s.note("unlink", name) }
 
+func (s *spy) RotateKey(_ context.Context, from grid.DomainKey) (view.Rotation, error) {
+	return view.Rotation{Revoked: []view.InviteRow{{}}}, s.note("rotate", "from:"+from)
+}
+
 func (s *spy) Check(context.Context) (view.CheckResult, error) {
 	return view.CheckResult{}, s.note("check")
 }

@@ -11,6 +11,13 @@
 // the same serial, the ban. So rosters can be merged in any order and as often
 // as one likes, and all that have seen the same records are equal.
 //
+// # Successions
+//
+// The domain's key can be replaced. A succession, signed by the former key and by its successor,
+// says so; the last successor's word holds, and it has signed again what the former one had. What
+// a former key has signed is never taken any more; what is here of it holds until the successor's
+// own records are.
+//
 // # Links
 //
 // A link is a record that the keys of two domains have signed: their names, their keys, and
@@ -25,13 +32,17 @@
 // links, their policies and the invitations to further ones; a damaged one is an error.
 // deputy.json holds what a site was handed that may stand in for the one with the domain's key.
 // domain.key holds the domain's private key, if this site is the one that
-// invites.
+// invites, domain.key.next its successor while it is rotated. successions.json holds the
+// successions of the domain's key; a damaged one is an error.
 //
 // # Map of the files
 //
 //	registry.go  Registry: opened, asked, changed; what the owner decides
 //	standing.go  Standing: what is known of a site
 //	roster.go    Roster: signed records, merged
+//	succession.go  a roster follows the successors of its key
+//	chain.go     successions: followed, contested, on disk
+//	rotate.go    the domain's key: rotated, in steps that can be gone on with
 //	key.go       the domain's key: made, read, signing
 //	invites.go   what an invitation is, when it is open, its form on disk
 //	inviting.go  invitations: made, listed, redeemed

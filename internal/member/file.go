@@ -35,15 +35,15 @@ func save(dir, name string, value any) error {
 // errBans refuses to go on without a file that says who is kept out.
 var errBans = errors.New("it says who is banned, and without it they would come back")
 
-// need reads a file with decode. One that cannot be used is an error that names it and what
-// can be done. A missing file is fine.
-func need(dir, name, remedy string, decode func([]byte) error) error {
+// need reads a file with decode. One that cannot be used is an error that names it, why that is
+// one, and what can be done. A missing file is fine.
+func need(dir, name string, why error, remedy string, decode func([]byte) error) error {
 	if dir == "" {
 		return nil
 	}
 	file := filepath.Join(dir, name)
 	if err := read(file, decode); err != nil {
-		return fmt.Errorf("%s is damaged (%w): %w; %s", file, err, errBans, remedy)
+		return fmt.Errorf("%s is damaged (%w): %w; %s", file, err, why, remedy)
 	}
 	return nil
 }

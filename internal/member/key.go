@@ -47,8 +47,10 @@ func (k Key) sign(record protocol.MemberRecord) protocol.MemberRecord {
 
 // LoadKey reads the domain's key in the directory; the error is fs.ErrNotExist
 // when there is none, and errKeyReadable when others may read it.
-func LoadKey(dir string) (Key, error) {
-	file := filepath.Join(dir, KeyFile)
+func LoadKey(dir string) (Key, error) { return readKey(dir, KeyFile) }
+
+func readKey(dir, name string) (Key, error) {
+	file := filepath.Join(dir, name)
 	info, err := os.Stat(file)
 	if err != nil {
 		return Key{}, fmt.Errorf("read the domain's key: %w", err)
@@ -64,14 +66,18 @@ func LoadKey(dir string) (Key, error) {
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil || block.Type != pemType || len(block.Bytes) != ed25519.SeedSize {
-		return Key{}, fmt.Errorf("read the domain's key %s: not a key; restore it from your copy, "+
-			"or remove it to start a new domain", file)
+		remedy := "restore it from your copy, or remove it to start a new domain"
+		if name == nextKeyFile {
+			remedy = "if successions.json names no successor that only this file has, remove it " +
+				"and rotate again; else restore it from your copy"
+		}
+		return Key{}, fmt.Errorf("read the domain's key %s: not a key; %s", file, remedy)
 	}
 	return Key{private: ed25519.NewKeyFromSeed(block.Bytes)}, nil
 }
 
 // createKey makes a domain's key (ed25519, mode 0600); it never replaces one.
-func createKey(dir string) (Key, error) {
+func createKey(dir, name string) (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return Key{}, fmt.Errorf("make the domain's key: %w", err)
@@ -79,7 +85,7 @@ func createKey(dir string) (Key, error) {
 	if dir == "" { // everything stays in memory
 		return Key{private: private}, nil
 	}
-	file := filepath.Join(dir, KeyFile)
+	file := filepath.Join(dir, name)
 	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: private.Seed()})
 	if err := durable.Create(file, text); err != nil {
 		return Key{}, fmt.Errorf("make the domain's key: %w", err)

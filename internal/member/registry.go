@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"sync"
 	"time"
@@ -25,9 +24,11 @@ type Config struct {
 	Dir    string // state directory; empty = everything stays in memory
 	Domain grid.DomainID
 	Self   grid.SiteID
-	Name   string           // of this site, for people
-	Key    grid.DomainKey   // of the domain; empty = that of domain.key, if there is one
-	Now    func() time.Time // the wall clock; nil = time.Now
+	Name   string // of this site, for people
+	// Key is the domain's key, or was it once; its successors are found from there. Empty = that of
+	// domain.key, if there is one.
+	Key grid.DomainKey
+	Now func() time.Time // the wall clock; nil = time.Now
 }
 
 // Registry holds the roster, the owner's own decisions and the invitations. It
@@ -37,12 +38,15 @@ type Registry struct {
 	problems []string // constant after Open
 
 	disk sync.Mutex // held while something is decided and written
+	halt func(step string) error
 
-	mu      sync.RWMutex
-	key     Key // zero: this site does not invite
-	roster  Roster
-	local   map[grid.SiteID]decision
-	invites []invite
+	mu       sync.RWMutex
+	key      Key // of domain.key; zero: there is none, or not of this domain
+	spare    Key // the successor that a rotation has made and not yet put in its place
+	roster   Roster
+	contests []Contest
+	local    map[grid.SiteID]decision
+	invites  []invite
 }
 
 // Open reads the files in the directory. Invitations that cannot be used are moved away,
@@ -52,14 +56,11 @@ func Open(cfg Config) (*Registry, error) {
 		cfg.Now = time.Now
 	}
 	r := &Registry{cfg: cfg, local: map[grid.SiteID]decision{}}
-	if err := r.loadKey(); err != nil {
+	if err := r.loadKeys(); err != nil {
 		return nil, err
 	}
-	if trusted := r.Key(); trusted != "" {
-		var err error
-		if r.roster, err = newRoster(cfg.Domain, trusted); err != nil {
-			return nil, fmt.Errorf("open roster: domain-key: %w", err)
-		}
+	if err := r.openRoster(); err != nil {
+		return nil, err
 	}
 	if err := r.needBans(); err != nil {
 		return nil, err
@@ -78,6 +79,9 @@ func Open(cfg Config) (*Registry, error) {
 	if r.local == nil {
 		r.local = map[grid.SiteID]decision{}
 	}
+	if err := r.finish(); err != nil {
+		return nil, fmt.Errorf("finish the rotation of the domain's key: %w", err)
+	}
 	return r, nil
 }
 
@@ -89,36 +93,15 @@ func (r *Registry) needBans() error {
 	const fromOwner = "restore the file from a backup, or move it away and ban again, with " +
 		"siteagent ban, whom you had banned"
 	return errors.Join(
-		need(r.cfg.Dir, rosterFile, fromOthers, func(text []byte) error {
+		need(r.cfg.Dir, rosterFile, errBans, fromOthers, func(text []byte) error {
 			_, err := decodeRoster(text)
 			return err
 		}),
-		need(r.cfg.Dir, localFile, fromOwner, func(text []byte) (err error) {
+		need(r.cfg.Dir, localFile, errBans, fromOwner, func(text []byte) (err error) {
 			r.local, err = decodeLocal(text)
 			return err
 		}),
 	)
-}
-
-func (r *Registry) loadKey() error {
-	if r.cfg.Dir == "" {
-		return nil
-	}
-	key, err := LoadKey(r.cfg.Dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case r.cfg.Key != "" && r.cfg.Key != key.Public():
-		r.problems = append(r.problems, fmt.Sprintf(
-			"%s is not used: it is the key of another domain (%s) than domain-key names",
-			KeyFile, key.Public(),
-		))
-		return nil
-	}
-	r.key = key
-	return nil
 }
 
 // Problems says what was wrong with the files, for the owner.
@@ -126,19 +109,21 @@ func (r *Registry) Problems() []string { return r.problems }
 
 // Key is the domain's key that is trusted; empty if there is none.
 func (r *Registry) Key() grid.DomainKey {
-	if r.cfg.Key != "" {
-		return r.cfg.Key
-	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.key.Public()
+	return r.roster.Key()
 }
 
 // Holds reports whether this site holds the domain's private key.
 func (r *Registry) Holds() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.key.Public() != ""
+	return r.holds()
+}
+
+// holds is Holds; the caller holds mu.
+func (r *Registry) holds() bool {
+	return r.key.Public() != "" && r.key.Public() == r.roster.Key()
 }
 
 // Sign signs a text with the domain's key. The text begins with a context of its own, so that it
@@ -146,7 +131,7 @@ func (r *Registry) Holds() bool {
 func (r *Registry) Sign(text []byte) ([]byte, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.key.Public() == "" {
+	if !r.holds() {
 		return nil, fmt.Errorf("sign for the domain: %w", ErrNoKey)
 	}
 	return ed25519.Sign(r.key.private, text), nil
@@ -222,11 +207,15 @@ func (r *Registry) issue(
 	if name == "" {
 		name = old.Name
 	}
-	record := r.key.sign(protocol.MemberRecord{
+	record := protocol.MemberRecord{
 		Domain: r.cfg.Domain, Site: site, Kind: kind, Name: cut(name, 64),
 		Note:     cut(note, protocol.MaxNoteBytes),
-		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1),
-	})
+		SerialMS: max(r.cfg.Now().UnixMilli(), old.SerialMS+1), Successions: old.Successions,
+	}
+	if !known {
+		record.Successions = uint32(len(roster.chain))
+	}
+	record = r.key.sign(record)
 	_, err := r.merge([]protocol.MemberRecord{record})
 	return record, err
 }
@@ -247,13 +236,13 @@ func (r *Registry) ensureKey() error {
 }
 
 func (r *Registry) makeKey() error {
-	if r.cfg.Key != "" {
+	if r.Key() != "" {
 		return fmt.Errorf(
 			"%w; invite from the site that does, or remove domain-key to start a domain of your own",
 			ErrNoKey,
 		)
 	}
-	key, err := createKey(r.cfg.Dir)
+	key, err := createKey(r.cfg.Dir, KeyFile)
 	if err != nil {
 		return err
 	}

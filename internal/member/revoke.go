@@ -56,6 +56,11 @@ func (r *Registry) RevokeOf(site grid.SiteID) ([]Invite, error) {
 func (r *Registry) revokeWhere(is func(invite) bool) ([]Invite, error) {
 	r.disk.Lock()
 	defer r.disk.Unlock()
+	return r.revokeOpen(is)
+}
+
+// revokeOpen revokes the open invitations for which is holds; the caller holds disk.
+func (r *Registry) revokeOpen(is func(invite) bool) ([]Invite, error) {
 	now := r.cfg.Now()
 	var found []int
 	for n, i := range r.invites {

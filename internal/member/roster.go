@@ -16,7 +16,7 @@ import (
 )
 
 // maxRecords limits the sites of a roster.
-const maxRecords = 4096
+const maxRecords = protocol.MaxRosterSites
 
 // errForged says that a record was not signed by the domain's key, or is of
 // another domain.
@@ -27,9 +27,14 @@ var errForged = errors.New("not signed by this domain's key")
 // no key and stays empty.
 type Roster struct {
 	domain  grid.DomainID
+	chain   []protocol.Succession // of the domain's key, all; the last one's successor is key
+	name    grid.DomainKey        // the key as text
 	key     ed25519.PublicKey
 	records map[grid.SiteID]protocol.MemberRecord
-	digest  protocol.Digest
+	// former has what a former key has signed, of sites of which this one does not have yet what
+	// the present key has taken over. They hold here and are told nobody.
+	former map[grid.SiteID]protocol.MemberRecord
+	digest protocol.Digest
 }
 
 // newRoster makes an empty roster of a domain that trusts the key.
@@ -38,7 +43,10 @@ func newRoster(domain grid.DomainID, key grid.DomainKey) (Roster, error) {
 	if err != nil {
 		return Roster{}, fmt.Errorf("make roster: %w", err)
 	}
-	r := Roster{domain: domain, key: public, records: map[grid.SiteID]protocol.MemberRecord{}}
+	r := Roster{
+		domain: domain, name: key, key: public, records: map[grid.SiteID]protocol.MemberRecord{},
+		former: map[grid.SiteID]protocol.MemberRecord{},
+	}
 	r.digest = r.sum()
 	return r, nil
 }
@@ -46,20 +54,38 @@ func newRoster(domain grid.DomainID, key grid.DomainKey) (Roster, error) {
 // trusts reports whether the roster trusts a key at all.
 func (r Roster) trusts() bool { return r.key != nil }
 
-// Len is the number of records.
-func (r Roster) Len() int { return len(r.records) }
+// Key is the key that is trusted, empty if there is none.
+func (r Roster) Key() grid.DomainKey { return r.name }
+
+// Successions lists those of the domain's key, all from the first one.
+func (r Roster) Successions() []protocol.Succession { return slices.Clone(r.chain) }
+
+// Len is the number of sites of which there is a record.
+func (r Roster) Len() int { return len(r.records) + len(r.former) }
 
 // Get returns the record of a site, if there is one.
 func (r Roster) Get(site grid.SiteID) (protocol.MemberRecord, bool) {
 	record, ok := r.records[site]
+	if !ok {
+		record, ok = r.former[site]
+	}
 	return record, ok
 }
 
-// Records lists all, ascending by site.
-func (r Roster) Records() []protocol.MemberRecord {
-	list := make([]protocol.MemberRecord, 0, len(r.records))
-	for _, site := range slices.Sorted(maps.Keys(r.records)) {
-		list = append(list, r.records[site])
+// Records lists those that the key has signed, ascending by site.
+func (r Roster) Records() []protocol.MemberRecord { return bySite(r.records) }
+
+// All lists the records of former keys as well that hold until the key's own are here.
+func (r Roster) All() []protocol.MemberRecord {
+	all := maps.Clone(r.former)
+	maps.Copy(all, r.records)
+	return bySite(all)
+}
+
+func bySite(records map[grid.SiteID]protocol.MemberRecord) []protocol.MemberRecord {
+	list := make([]protocol.MemberRecord, 0, len(records))
+	for _, site := range slices.Sorted(maps.Keys(records)) {
+		list = append(list, records[site])
 	}
 	return list
 }
@@ -68,7 +94,7 @@ func (r Roster) Records() []protocol.MemberRecord {
 func (r Roster) Digest() protocol.Digest { return r.digest }
 
 // Merge takes over the records that say something newer, and returns these. The
-// error, errForged or grid.ErrInvalid, is about the first record that is not valid;
+// error, errForged, ErrFormer or grid.ErrInvalid, is about the first record that is not valid;
 // the ones after it are not looked at. Records that say nothing new cost no
 // verification.
 func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.MemberRecord, error) {
@@ -76,7 +102,7 @@ func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.Membe
 		return r, nil, nil
 	}
 	merged := r
-	merged.records = maps.Clone(r.records)
+	merged.records, merged.former = maps.Clone(r.records), maps.Clone(r.former)
 	var problem error
 	for _, record := range records {
 		if !merged.isNews(record) {
@@ -88,6 +114,7 @@ func (r Roster) Merge(records []protocol.MemberRecord) (Roster, []protocol.Membe
 		merged.records[record.Site] = record
 	}
 	merged.trim()
+	merged.settle()
 	var fresh []protocol.MemberRecord
 	for _, site := range slices.Sorted(maps.Keys(merged.records)) {
 		if record := merged.records[site]; r.isNews(record) {
@@ -111,10 +138,13 @@ func (r Roster) verify(record protocol.MemberRecord) error {
 	if err := record.Validate(); err != nil {
 		return err
 	}
-	if record.Domain != r.domain || !ed25519.Verify(r.key, record.SignedBytes(), record.Signature) {
-		return fmt.Errorf("record of %s: %w", record.Site, errForged)
+	if record.Domain == r.domain && ed25519.Verify(r.key, record.SignedBytes(), record.Signature) {
+		return nil
 	}
-	return nil
+	if record.Domain == r.domain && r.formerSigner(record) >= 0 {
+		return fmt.Errorf("record of %s: %w", record.Site, ErrFormer)
+	}
+	return fmt.Errorf("record of %s: %w", record.Site, errForged)
 }
 
 // trim keeps the newest maxRecords. The order is the one in which a site's own

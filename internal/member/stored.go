@@ -36,14 +36,17 @@ type recordText struct {
 	SerialMS  int64         `json:"serial_ms"`
 	Note      string        `json:"note,omitempty"`
 	Signature []byte        `json:"signature"`
+	// Successions is the same of protocol.MemberRecord.
+	Successions uint32 `json:"successions,omitempty"`
 }
 
 func rosterTextOf(r Roster) rosterText {
 	text := rosterText{Version: fileVersion, Records: []recordText{}}
-	for _, record := range r.Records() {
+	for _, record := range r.All() {
 		text.Records = append(text.Records, recordText{
 			Domain: record.Domain, Site: record.Site, Kind: record.Kind.String(), Name: record.Name,
 			SerialMS: record.SerialMS, Note: record.Note, Signature: record.Signature,
+			Successions: record.Successions,
 		})
 	}
 	return text
@@ -65,7 +68,7 @@ func decodeRoster(text []byte) ([]protocol.MemberRecord, error) {
 	for _, r := range stored.Records {
 		record := protocol.MemberRecord{
 			Domain: r.Domain, Site: r.Site, Name: r.Name, SerialMS: r.SerialMS, Note: r.Note,
-			Signature: r.Signature,
+			Signature: r.Signature, Successions: r.Successions,
 		}
 		switch r.Kind {
 		case protocol.MemberAdmit.String():
@@ -88,9 +91,10 @@ func (r *Registry) readRoster(text []byte) error {
 	if err != nil {
 		return err
 	}
-	merged, _, err := r.roster.Merge(records)
-	r.roster = merged
-	return err
+	if !r.roster.trusts() {
+		return nil
+	}
+	return r.roster.restore(records)
 }
 
 // decision records what the owner of this site decided about another one.
@@ -151,7 +155,7 @@ func (r *Registry) Entries() []Entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	sites := make(map[grid.SiteID]Entry)
-	for _, record := range r.roster.Records() {
+	for _, record := range r.roster.All() {
 		sites[record.Site] = Entry{
 			Site: record.Site, Standing: r.standing(record.Site), Name: grid.Plain(record.Name),
 			Note: grid.Plain(record.Note), Since: time.UnixMilli(record.SerialMS),
@@ -188,9 +192,11 @@ func cut(text string, limit int) string {
 // Forget removes the roster of a domain that the site has left. What its owner decided about other
 // sites stays.
 func Forget(dir string) error {
-	err := os.Remove(filepath.Join(dir, rosterFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget the roster: %w", err)
+	for _, name := range []string{rosterFile, chainFile} {
+		err := os.Remove(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget the roster: %w", err)
+		}
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, place := range []string{dir, filepath.Join(dir, "none")} {
-		key, err := createKey(place)
+		key, err := createKey(place, KeyFile)
 		if err == nil || key.Public() != "" {
 			t.Errorf("in %s: key %q, %v", place, key, err)
 		}

@@ -368,11 +368,13 @@ func TestWhatTheOwnerHearsOfFiles(t *testing.T) {
 	}
 	want = file + " is damaged (text is no good): it says who is banned, and without it they " +
 		"would come back; do this"
-	if err := need(dir, "f", "do this", spoil); !errors.Is(err, errBans) || !errors.Is(err, bad) ||
-		err.Error() != want {
+	err := need(dir, "f", errBans, "do this", spoil)
+	if !errors.Is(err, errBans) || !errors.Is(err, bad) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if err := errors.Join(need("", "f", "", spoil), need(dir, "none", "", spoil)); err != nil {
+	if err := errors.Join(
+		need("", "f", errBans, "", spoil), need(dir, "none", errBans, "", spoil),
+	); err != nil {
 		t.Errorf("no file: %v", err)
 	}
 	if err := save("", "f", make(chan int)); err != nil {

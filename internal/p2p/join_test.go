@@ -74,7 +74,7 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), max(s.patience, 500*time.Millisecond))
 	defer cancel()
-	answer, records, err := Redeem(ctx, Invitation{
+	answer, told, err := Redeem(ctx, Invitation{
 		Identity: s.id, Addrs: at.Addrs(),
 		Request: protocol.JoinRequest{Secret: secret, Name: s.cfg.Name},
 	})
@@ -89,7 +89,10 @@ func (s *seat) redeem(t *testing.T, at node, secret []byte) (protocol.JoinAnswer
 		t.Error(err)
 		return answer, err
 	}
-	if _, err := reg.Merge(append(records, *answer.Admit)); err != nil {
+	if _, err := reg.Follow(told.Successions); err != nil {
+		t.Error(err)
+	}
+	if _, err := reg.Merge(append(told.Records, *answer.Admit)); err != nil {
 		t.Error(err)
 	}
 	s.cfg.Bootstrap, s.cfg.Allow = at.Addrs(), []grid.SiteID{at.Self()}

@@ -31,6 +31,7 @@ type (
 	Reachability = relay.Reachability
 	// Invitation sets up Redeem.
 	Invitation = join.Invitation
+	Welcome    = join.Welcome
 	// DeathNote says of one attempt whom to tell when it is dead.
 	DeathNote = death.Note
 )
@@ -73,9 +74,7 @@ func KeyOf(site grid.SiteID) ([]byte, error) { return wire.KeyOf(site) }
 
 // Redeem connects to the inviter as a newcomer and redeems an invitation; see
 // join.Redeem.
-func Redeem(
-	ctx context.Context, in Invitation,
-) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+func Redeem(ctx context.Context, in Invitation) (protocol.JoinAnswer, Welcome, error) {
 	return join.Redeem(ctx, in)
 }
 
@@ -216,7 +215,7 @@ func (m *Mesh) introduce(newcomer grid.SiteID, answer *protocol.JoinAnswer) {
 
 // newcomer tells the members of one.
 func (m *Mesh) newcomer(record protocol.MemberRecord) {
-	m.flood([]protocol.MemberRecord{record}, nil)
+	m.flood(parts([]protocol.MemberRecord{record}, nil), nil)
 	m.review()
 	if m.handlers.OnMembers != nil {
 		m.handlers.OnMembers()

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -83,24 +84,50 @@ func (m *Mesh) Share(records []protocol.MemberRecord) {
 		return
 	}
 	defer m.wg.Done()
-	m.flood(records, nil)
+	m.flood(parts(records, nil), nil)
 	m.review()
 }
 
-// flood passes records on to all peers but the one they came from. What is lost
+// ShareRoster tells the members all of this site's roster, with the successions of the domain's
+// key: it has a new one.
+func (m *Mesh) ShareRoster() {
+	if !m.enter() {
+		return
+	}
+	defer m.wg.Done()
+	roster := m.cfg.Members.Roster()
+	m.flood(parts(roster.Records(), roster.Successions()), nil)
+	m.review()
+}
+
+// flood passes parts of a roster on to all peers but the one they came from. What is lost
 // in a full queue is found missing by the Hello that follows.
-func (m *Mesh) flood(records []protocol.MemberRecord, from *remote) {
+func (m *Mesh) flood(news []protocol.Roster, from *remote) {
 	for _, r := range m.all() {
 		if _, present := r.admitted(); !present {
 			continue
 		}
 		if r != from {
-			for chunk := range slices.Chunk(records, protocol.MaxRosterRecords) {
-				r.sendSoon(protocol.Roster{Records: chunk})
+			for _, part := range news {
+				r.sendSoon(part)
 			}
 		}
 		r.tell(nil)
 	}
+}
+
+// parts are records in messages; the first one has the successions of the key that has signed them.
+func parts(
+	records []protocol.MemberRecord, successions []protocol.Succession,
+) (list []protocol.Roster) {
+	for chunk := range slices.Chunk(records, protocol.MaxRosterRecords) {
+		list = append(list, protocol.Roster{Records: chunk})
+	}
+	if len(list) == 0 {
+		list = []protocol.Roster{{}}
+	}
+	list[0].Successions = successions
+	return list
 }
 
 // sendSoon queues a message of the mesh's own; what does not fit is counted.
@@ -157,15 +184,12 @@ func (r *remote) compareAgain() {
 
 // rosterParts is a roster in messages; the last one has the digest.
 func rosterParts(roster member.Roster, answer bool) []protocol.Roster {
-	var parts []protocol.Roster
-	for chunk := range slices.Chunk(roster.Records(), protocol.MaxRosterRecords) {
-		parts = append(parts, protocol.Roster{Records: chunk, Answer: answer})
+	list := parts(roster.Records(), roster.Successions())
+	for i := range list {
+		list[i].Answer = answer
 	}
-	if len(parts) == 0 {
-		parts = []protocol.Roster{{Answer: answer}}
-	}
-	parts[len(parts)-1].Digest = roster.Digest()
-	return parts
+	list[len(list)-1].Digest = roster.Digest()
+	return list
 }
 
 // aboutMembers takes the messages that are for the mesh itself, and reports
@@ -184,14 +208,26 @@ func (m *Mesh) aboutMembers(r *remote, message protocol.Message) bool {
 }
 
 func (m *Mesh) onRoster(r *remote, message protocol.Roster) {
+	followed, err := m.cfg.Members.Follow(message.Successions)
+	if err != nil {
+		m.notFollowed(r, err)
+		return // what another key has signed
+	}
 	fresh, err := m.cfg.Members.Merge(message.Records)
 	if err != nil {
-		m.counts.Inc(wire.CountRoster, "forged")
+		m.counts.Inc(wire.CountRoster, rosterLabel(err))
 		m.log.Warn("records of members are not usable", "peer", r.site, "error", err)
 	}
-	if len(fresh) > 0 {
+	var chain []protocol.Succession
+	if len(followed) > 0 {
+		chain = m.cfg.Members.Roster().Successions()
+		last := followed[len(followed)-1]
+		m.log.Info("the domain has another key", "key", string(last.Successor),
+			"former", string(last.Former), "succession", last.Number, "peer", r.site)
+	}
+	if len(fresh)+len(followed) > 0 {
 		m.counts.Add(wire.CountRoster, "fresh", uint64(len(fresh)))
-		m.flood(fresh, r)
+		m.flood(parts(fresh, chain), r)
 		m.review()
 		if m.handlers.OnMembers != nil {
 			m.handlers.OnMembers()
@@ -201,6 +237,24 @@ func (m *Mesh) onRoster(r *remote, message protocol.Roster) {
 	last := message.Digest != (protocol.Digest{})
 	if last && !message.Answer && own != (protocol.Digest{}) && own != message.Digest {
 		r.sendRoster(true)
+	}
+}
+
+// notFollowed takes down that a peer has said something about the domain's key that does not hold.
+func (m *Mesh) notFollowed(r *remote, err error) {
+	m.counts.Inc(wire.CountRoster, rosterLabel(err))
+	m.log.Warn("a successor of the domain's key is not followed", "peer", r.site, "error", err)
+}
+
+// rosterLabel says in a word why records or successions were not taken over.
+func rosterLabel(err error) string {
+	switch {
+	case errors.Is(err, member.ErrFormer):
+		return "former"
+	case errors.Is(err, member.ErrContested):
+		return "contested"
+	default:
+		return "forged"
 	}
 }
 

@@ -73,11 +73,27 @@ type MemberRow struct {
 type Members struct {
 	Domain grid.DomainID `json:"domain"`
 	// whose records are believed; left out: none
-	DomainKey grid.DomainKey   `json:"domain_key,omitempty"`
-	Holder    bool             `json:"holder"` // this site holds the domain's private key
-	Anyone    bool             `json:"anyone"` // every site that is not banned may take part
-	Sites     []MemberRow      `json:"sites"`
-	Invites   []OpenInvitation `json:"invites"`
+	DomainKey grid.DomainKey `json:"domain_key,omitempty"`
+	// of the key so far, and the last time
+	Rotations int  `json:"rotations,omitempty"`
+	Rotated   Time `json:"rotated,omitzero"`
+
+	Holder  bool             `json:"holder"` // this site holds the domain's private key
+	Anyone  bool             `json:"anyone"` // every site that is not banned may take part
+	Sites   []MemberRow      `json:"sites"`
+	Invites []OpenInvitation `json:"invites"`
+}
+
+// Rotation says what came of giving the domain a new key.
+type Rotation struct {
+	Domain    grid.DomainID  `json:"domain"`
+	Former    grid.DomainKey `json:"former"` // the key that was replaced
+	Key       grid.DomainKey `json:"key"`    // the domain's key from now on
+	Number    int            `json:"number"` // of the rotation, from 1 for the domain's first
+	Made      Time           `json:"made"`
+	Sites     int            `json:"sites"`     // whose records the new key has signed again
+	Revoked   []InviteRow    `json:"revoked"`   // invitations that were open
+	Withdrawn []LinkInvite   `json:"withdrawn"` // the same of those to links
 }
 
 // CheckResult says whether this site's offers arrive at another one.

@@ -180,6 +180,8 @@ func goldenMessages() map[string]Message {
 		Note:      "left",
 		Signature: bytes.Repeat([]byte{7}, SignatureBytes),
 	}
+	carried := member
+	carried.Successions = 1
 	saved := grid.Checkpoint{
 		Number: 4, CID: "bafysaved", Bytes: 1 << 20, Worked: 90 * time.Second, Percent: 41,
 	}
@@ -431,7 +433,11 @@ func goldenMessages() map[string]Message {
 			Signature: bytes.Repeat([]byte{6}, SignatureBytes), Mandate: &mandated,
 		},
 		"roster": Roster{Records: []MemberRecord{member}, Digest: Digest{1, 2}, Answer: true},
-		"join":   JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
+		"successions": Roster{
+			Records: []MemberRecord{carried}, Digest: Digest{1, 2},
+			Successions: goldenSuccessions(),
+		},
+		"join": JoinRequest{Secret: []byte("0123456789abcdef"), Name: "x1"},
 		"joinknows": JoinRequest{
 			Secret: []byte("0123456789abcdef"), Name: "x1", Knows: JoinRevoked,
 		},

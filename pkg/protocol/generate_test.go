@@ -344,7 +344,24 @@ func drawMember(t *rapid.T) MemberRecord {
 		Name:     drawText(t),
 		SerialMS: rapid.Int64Range(1, 1<<41).Draw(t, "serial"),
 		Note:     drawText(t), Signature: drawBytes(t, SignatureBytes),
+		Successions: rapid.Uint32Range(0, MaxSuccessions).Draw(t, "after"),
 	}
+}
+
+// drawSuccessions follow one another; nobody has signed them.
+func drawSuccessions(t *rapid.T) []Succession {
+	var all []Succession
+	for n := range rapid.IntRange(0, 3).Draw(t, "successions") {
+		all = append(all, Succession{
+			Domain: "lab-1", Number: uint32(n) + 1,
+			Former: numberedKey(n), Successor: numberedKey(n + 1),
+			MadeMS:    rapid.Int64Range(1, 1<<41).Draw(t, "made"),
+			Records:   rapid.Uint32Range(0, MaxRosterSites).Draw(t, "records"),
+			HighestMS: rapid.Int64Range(0, 1<<41).Draw(t, "highest"),
+			ByFormer:  drawBytes(t, SignatureBytes), BySuccessor: drawBytes(t, SignatureBytes),
+		})
+	}
+	return all
 }
 
 func drawJoinAnswer(t *rapid.T) JoinAnswer {
@@ -439,7 +456,8 @@ func messages() map[string]func(*rapid.T) Message {
 		"roster": func(t *rapid.T) Message {
 			return Roster{
 				Records: drawList(t, 3, drawMember), Digest: Digest{rapid.Uint8().Draw(t, "digest")},
-				Answer: rapid.Bool().Draw(t, "answer"),
+				Answer:      rapid.Bool().Draw(t, "answer"),
+				Successions: drawSuccessions(t),
 			}
 		},
 		"join": func(t *rapid.T) Message {

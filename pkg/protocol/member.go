@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
@@ -41,13 +42,16 @@ func (k MemberKind) String() string {
 // MemberRecord is the statement of a domain's key about one site. Making and verifying
 // the signature is left to the caller.
 type MemberRecord struct {
-	Domain    grid.DomainID
-	Site      grid.SiteID
-	Kind      MemberKind
-	Name      string // of the site, for people, at most 64 bytes
-	SerialMS  int64  // time of issue, ms since 1970 UTC; the highest of a site's records holds
-	Note      string // of the issuer, for people, at most MaxNoteBytes
-	Signature []byte // over SignedBytes, SignatureBytes long
+	Domain   grid.DomainID
+	Site     grid.SiteID
+	Kind     MemberKind
+	Name     string // of the site, for people, at most 64 bytes
+	SerialMS int64  // time of issue, ms since 1970 UTC; the highest of a site's records holds
+	Note     string // of the issuer, for people, at most MaxNoteBytes
+	// Successions counts those of the domain's key before the first record of the site, at most
+	// MaxSuccessions: it tells what a successor has taken over from what is new.
+	Successions uint32
+	Signature   []byte // over SignedBytes, SignatureBytes long
 }
 
 // Roster brings records of members.
@@ -55,6 +59,9 @@ type Roster struct {
 	Records []MemberRecord // at most MaxRosterRecords
 	Digest  Digest         // of the sender's whole roster, with its last message; zero before
 	Answer  bool           // sent because of a Roster; not answered
+	// Successions of the domain's key, all from the first one; none: the key had none, or another
+	// message of this roster has them.
+	Successions []Succession
 }
 
 // JoinRequest redeems an invitation.
@@ -159,6 +166,9 @@ func (r MemberRecord) validateContent() error {
 		return invalidf("member: note longer than %d bytes or not UTF-8", MaxNoteBytes)
 	case r.SerialMS <= 0 || r.SerialMS > math.MaxInt64/int64(time.Millisecond):
 		return invalidf("member: serial %d is no time of issue", r.SerialMS)
+	case r.Successions > MaxSuccessions:
+		return invalidf("member: after %d successions, want at most %d",
+			r.Successions, MaxSuccessions)
 	}
 	return firstError(r.Domain.Validate(), r.Site.Validate())
 }
@@ -166,6 +176,16 @@ func (r MemberRecord) validateContent() error {
 // SignedBytes returns the bytes that the signature covers. Equal records give equal
 // bytes. The bytes of a record whose fields are out of range are nil.
 func (r MemberRecord) SignedBytes() []byte {
+	signed := r.content()
+	if signed == nil || r.Successions == 0 {
+		return signed
+	}
+	// No field of the content has the number 0, so this is the content of no other record.
+	return binary.BigEndian.AppendUint32(append(signed, 0), r.Successions)
+}
+
+// content is the part of the signed bytes that builds know which know of no succession.
+func (r MemberRecord) content() []byte {
 	if r.validateContent() != nil {
 		return nil
 	}
@@ -189,7 +209,7 @@ func (m Roster) Validate() error {
 			return err
 		}
 	}
-	return nil
+	return ValidSuccessions(m.Successions)
 }
 
 // Validate reports the first field that is out of its range.
@@ -245,6 +265,7 @@ func setMember(w *wirepb.Wire, m Message) bool {
 	case Roster:
 		w.Body = &wirepb.Wire_Roster{Roster: &wirepb.Roster{
 			Records: each(m.Records, wireMember), Digest: wireDigest(m.Digest), Answer: m.Answer,
+			Successions: each(m.Successions, wireSuccession),
 		}}
 	case JoinRequest:
 		w.Body = &wirepb.Wire_JoinRequest{
@@ -277,7 +298,9 @@ func setMember(w *wirepb.Wire, m Message) bool {
 }
 
 func wireMember(r MemberRecord) *wirepb.MemberRecord {
-	return &wirepb.MemberRecord{Signed: r.SignedBytes(), Signature: r.Signature}
+	return &wirepb.MemberRecord{
+		Signed: r.content(), Signature: r.Signature, Successions: r.Successions,
+	}
 }
 
 // wireDigest leaves out the digest that says nothing.
@@ -294,7 +317,8 @@ func (r *reader) aboutMembers(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Roster:
 		return Roster{
 			Records: each(b.Roster.GetRecords(), r.member), Digest: r.optionalDigest(b.Roster.GetDigest()),
-			Answer: b.Roster.GetAnswer(),
+			Answer:      b.Roster.GetAnswer(),
+			Successions: each(b.Roster.GetSuccessions(), r.succession),
 		}
 	case *wirepb.Wire_JoinRequest:
 		return JoinRequest{
@@ -342,9 +366,9 @@ func (r *reader) member(w *wirepb.MemberRecord) MemberRecord {
 		Domain: grid.DomainID(signed.GetDomain()),
 		Site:   grid.SiteID(signed.GetSite()), Kind: small[MemberKind](signed.GetKind()),
 		Name: signed.GetName(), SerialMS: signed.GetSerialMs(),
-		Note: signed.GetNote(), Signature: w.GetSignature(),
+		Note: signed.GetNote(), Successions: w.GetSuccessions(), Signature: w.GetSignature(),
 	}
-	if signed.GetContext() != memberContext || string(record.SignedBytes()) != string(w.GetSigned()) {
+	if signed.GetContext() != memberContext || string(record.content()) != string(w.GetSigned()) {
 		r.fail(fmt.Errorf("%w: member: signed for another purpose, or in another form", ErrMalformed))
 	}
 	return record

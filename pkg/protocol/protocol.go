@@ -21,6 +21,7 @@
 //	mandate.go           who may stand in for a gateway, and what it is handed
 //	border.go            what the gateways of two domains say to each other
 //	member.go            the messages and records of joining and membership
+//	succession.go        that a new key of a domain takes the place of the one before
 //	envelope.go          what gossip carries, and how fresh it must be
 //	replay.go            each envelope is accepted once
 //	encode.go            a message becomes bytes

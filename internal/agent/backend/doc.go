@@ -14,6 +14,7 @@
 //	share.go     what other programs leave of the processor for a task
 //	planning.go  the site's plan and this agent's reservations
 //	members.go   who takes part: the list, decisions
+//	rotation.go  the domain's key: rotated, and contested
 //	invites.go   invitations: made, listed, revoked
 //	links.go     linked domains: invited, joined, on which terms, ended
 //	neighbours.go  ... as any member sees them, and how its jobs used them

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -28,6 +29,10 @@ func (b *Backend) Members(ctx context.Context) (view.Members, error) {
 		Domain: b.cfg.P2P.Domain, DomainKey: b.members.Key(), Holder: b.members.Holds(),
 		Anyone: b.cfg.P2P.AcceptAnyone,
 		Sites:  b.memberRows(called), Invites: []view.OpenInvitation{},
+	}
+	if all := b.members.Roster().Successions(); len(all) > 0 {
+		m.Rotations = len(all)
+		m.Rotated = view.At(time.UnixMilli(all[len(all)-1].MadeMS))
 	}
 	for _, i := range b.members.Invites() {
 		m.Invites = append(m.Invites, view.OpenInvitation{
@@ -291,6 +296,7 @@ func (b *Backend) fillMembers(s *view.AgentStatus, called names) {
 	for _, problem := range b.members.Problems() {
 		s.Notices = append(s.Notices, view.Notice{Text: problem})
 	}
+	s.Notices = append(s.Notices, contestNotices(b.members.Contests())...)
 	if b.members.Standing(b.mesh.Self()) == member.Banned {
 		s.Notices = append(s.Notices, view.Notice{
 			Text: "this site is banned from the domain", Cause: "the domain's key says so",

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,4 +99,11 @@ func (a *Agent) Unlink(_ context.Context, name grid.DomainID) error {
 		}
 	}
 	return fmt.Errorf("%w: link with %s", view.ErrNotFound, name)
+}
+
+// RotateKey says that a key was replaced, the one that was named or k.
+func (a *Agent) RotateKey(_ context.Context, from grid.DomainKey) (view.Rotation, error) {
+	return view.Rotation{
+		Domain: "lab", Former: cmp.Or(from, "k"), Key: "l", Number: 1, Made: view.At(a.clock()),
+	}, nil
 }

@@ -61,3 +61,14 @@ func (c *Client) Unlink(ctx context.Context, name grid.DomainID) error {
 	_, err := ask[nothing](ctx, c, in, nil)
 	return err
 }
+
+// RotateKey gives the agent's domain a new key; where from is the one that was replaced last,
+// nothing more is done. An empty from is the present key.
+func (c *Client) RotateKey(ctx context.Context, from grid.DomainKey) (view.Rotation, error) {
+	body := map[string]any{}
+	if from != "" {
+		body["from"] = from
+	}
+	in := call{method: http.MethodPost, path: "/domain-key/rotate"}
+	return ask[view.Rotation](ctx, c, in, body)
+}

@@ -286,6 +286,18 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return only(c.Unlink(ctx, "a/b"))
 		}, "DELETE /links/" + odd, 204, "", nil},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.RotateKey(ctx, "k"))
+			}, `POST /domain-key/rotate application/json {"from":"k"}`, 200, `{"key":"l"}`,
+			view.Rotation{Key: "l"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.RotateKey(ctx, ""))
+			}, `POST /domain-key/rotate application/json {}`, 200, `{"number":2}`,
+			view.Rotation{Number: 2},
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.Check(ctx))
 		}, "POST /check", 200, `{"reason":"r"}`, view.CheckResult{Reason: "r"}},

@@ -49,8 +49,9 @@ func FuzzJoinStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		answer, records, err := readAnswer(&pieces{Reader: bytes.NewReader(raw)})
 		if err == nil && (answer.Validate() != nil ||
-			len(records) > maxRosterParts*protocol.MaxRosterRecords) {
-			t.Fatalf("an invalid answer is accepted: %+v with %d records", answer, len(records))
+			len(records.Records) > maxRosterParts*protocol.MaxRosterRecords) {
+			t.Fatalf("an invalid answer is accepted: %+v with %d records",
+				answer, len(records.Records))
 		}
 		request, err := readRequest(&pieces{Reader: bytes.NewReader(raw)})
 		if err == nil && request.Validate() != nil {

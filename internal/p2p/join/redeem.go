@@ -34,50 +34,56 @@ type Invitation struct {
 	Request  protocol.JoinRequest // what to say; Knows is set by Redeem
 }
 
+// Welcome holds the inviter's roster, as it says behind an admission.
+type Welcome struct {
+	Successions []protocol.Succession // of the domain's key, all from the first one
+	Records     []protocol.MemberRecord
+}
+
 // Redeem connects to the inviter as the newcomer and redeems the invitation. It
 // tries again until the context ends, unless the inviter answers, or is not reached
-// within some seconds. The records are the inviter's roster. Nothing of the answer is
+// within some seconds. Nothing of the answer is
 // verified but that the inviter gave it. The error is ErrTurnedAway, ErrNotReached
 // with the attempts of each address, or what went wrong when the inviter was asked: then
 // it may have admitted this site, and the same identity can ask again.
 func Redeem(
 	ctx context.Context, in Invitation,
-) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+) (protocol.JoinAnswer, Welcome, error) {
 	var addrs []peer.AddrInfo
 	for _, text := range in.Addrs {
 		info, err := peer.AddrInfoFromString(text)
 		if err != nil {
-			return protocol.JoinAnswer{}, nil, fmt.Errorf("address %q: %w", text, err)
+			return protocol.JoinAnswer{}, Welcome{}, fmt.Errorf("address %q: %w", text, err)
 		}
 		addrs = append(addrs, *info)
 	}
 	inviter, err := oneOf(addrs)
 	if err != nil {
-		return protocol.JoinAnswer{}, nil, err
+		return protocol.JoinAnswer{}, Welcome{}, err
 	}
 	h, err := libp2p.New(libp2p.Identity(in.Identity.Key()), libp2p.NoListenAddrs,
 		libp2p.EnableRelay(), libp2p.Ping(false), libp2p.UserAgent("mrsmesh"), libp2p.DisableMetrics(),
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Transport(libp2pquic.NewTransport))
 	if err != nil {
-		return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
+		return protocol.JoinAnswer{}, Welcome{}, fmt.Errorf("redeem: %w", err)
 	}
 	defer func() { _ = h.Close() }() // it only asked
 	in.Request.Knows = protocol.JoinRefusals
 	wait := wire.Backoff{Low: 300 * time.Millisecond, High: 2 * time.Second}
 	var first error // not to reach the inviter: later ones only say that it is too early to dial again
 	for began := time.Now(); ; {
-		answer, records, err := redeemOnce(ctx, h, inviter, in.Request)
+		answer, told, err := redeemOnce(ctx, h, inviter, in.Request)
 		if err == nil {
-			return answer, records, nil
+			return answer, told, nil
 		}
 		if errors.Is(err, ErrNotReached) {
 			if first = cmp.Or(first, err); time.Since(began) >= reachFor {
-				return protocol.JoinAnswer{}, nil, first
+				return protocol.JoinAnswer{}, Welcome{}, first
 			}
 		}
 		if !wire.Pause(ctx, wait.Next(false), nil) {
-			return protocol.JoinAnswer{}, nil, fmt.Errorf("redeem: %w", err)
+			return protocol.JoinAnswer{}, Welcome{}, fmt.Errorf("redeem: %w", err)
 		}
 	}
 }
@@ -105,52 +111,52 @@ const (
 
 func redeemOnce(
 	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
-) (protocol.JoinAnswer, []protocol.MemberRecord, error) {
+) (protocol.JoinAnswer, Welcome, error) {
 	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(ctx, "join"), redeemTry)
 	defer cancel()
 	var last lastConn
 	h.Network().Notify(&last)
 	defer h.Network().StopNotify(&last)
-	answer, records, err := exchange(ctx, h, inviter, request)
+	answer, told, err := exchange(ctx, h, inviter, request)
 	if err != nil {
 		if ctx.Err() == nil && last.shut() {
 			err = ErrTurnedAway
 		}
 		_ = h.Network().ClosePeer(inviter.ID) // begin afresh
 	}
-	return answer, records, err
+	return answer, told, err
 }
 
 func exchange(
 	ctx context.Context, h host.Host, inviter peer.AddrInfo, request protocol.JoinRequest,
-) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+) (answer protocol.JoinAnswer, told Welcome, err error) {
 	reach, cancel := context.WithTimeout(ctx, reachTry)
 	defer cancel()
 	if err = h.Connect(reach, inviter); err != nil {
-		return answer, nil, fmt.Errorf("%w: %w", ErrNotReached, err)
+		return answer, Welcome{}, fmt.Errorf("%w: %w", ErrNotReached, err)
 	}
 	stream, err := h.NewStream(ctx, inviter.ID, protocol.JoinStreamID)
 	if err != nil {
-		return answer, nil, fmt.Errorf("ask the inviter: %w", err)
+		return answer, Welcome{}, fmt.Errorf("ask the inviter: %w", err)
 	}
 	defer func() { _ = stream.Reset() }()
 	if until, ok := ctx.Deadline(); ok {
 		if err = stream.SetDeadline(until); err != nil {
-			return answer, nil, err
+			return answer, Welcome{}, err
 		}
 	}
 	frame, err := protocol.AppendFrame(nil, request)
 	if err != nil {
-		return answer, nil, err
+		return answer, Welcome{}, err
 	}
 	if _, err = stream.Write(frame); err != nil {
-		return answer, nil, fmt.Errorf("ask the inviter: %w", err)
+		return answer, Welcome{}, fmt.Errorf("ask the inviter: %w", err)
 	}
-	answer, records, err = readAnswer(stream)
+	answer, told, err = readAnswer(stream)
 	if err != nil {
-		return answer, nil, fmt.Errorf("read the inviter's answer: %w", err)
+		return answer, Welcome{}, fmt.Errorf("read the inviter's answer: %w", err)
 	}
-	return answer, records, nil
+	return answer, told, nil
 }
 
 // maxRosterParts limits the messages of records that are read.
@@ -160,35 +166,39 @@ const maxRosterParts = 64
 // deadline is set by the caller.
 func readAnswer(
 	stream wire.Stream,
-) (answer protocol.JoinAnswer, records []protocol.MemberRecord, err error) {
+) (answer protocol.JoinAnswer, told Welcome, err error) {
 	in := wire.NewTimedReader(stream)
 	first, err := in.Next(protocol.MaxMessageBytes)
 	if err != nil {
-		return answer, nil, err
+		return answer, Welcome{}, err
 	}
 	answer, ok := first.(protocol.JoinAnswer)
 	if !ok {
-		return answer, nil, fmt.Errorf("%w: it begins with %s", protocol.ErrMalformed, wire.NameOf(first))
+		return answer, Welcome{}, fmt.Errorf("%w: it begins with %s",
+			protocol.ErrMalformed, wire.NameOf(first))
 	}
 	for range maxRosterParts {
 		message, err := in.Next(protocol.MaxMessageBytes)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return answer, records, nil
+			return answer, told, nil
 		}
 		if err != nil {
-			return answer, nil, err
+			return answer, Welcome{}, err
 		}
 		part, ok := message.(protocol.Roster)
 		if !ok {
-			return answer, nil, fmt.Errorf("%w: %s among the records",
+			return answer, Welcome{}, fmt.Errorf("%w: %s among the records",
 				protocol.ErrMalformed, wire.NameOf(message))
 		}
-		records = append(records, part.Records...)
+		told.Records = append(told.Records, part.Records...)
+		if told.Successions == nil {
+			told.Successions = part.Successions
+		}
 		if part.Digest != (protocol.Digest{}) {
-			return answer, records, nil
+			return answer, told, nil
 		}
 	}
-	return answer, nil, fmt.Errorf("%w: too many records", protocol.ErrTooLarge)
+	return answer, Welcome{}, fmt.Errorf("%w: too many records", protocol.ErrTooLarge)
 }
 
 // lastConn remembers the last connection: this site closes none while it asks.

@@ -101,7 +101,7 @@ func TestRedeemAsksAgain(t *testing.T) {
 	answer, records, err := Redeem(t.Context(), Invitation{
 		Identity: id, Addrs: in.addrs(), Request: request,
 	})
-	diff := cmp.Diff(want, answer) + cmp.Diff([]protocol.MemberRecord{record}, records)
+	diff := cmp.Diff(want, answer) + cmp.Diff([]protocol.MemberRecord{record}, records.Records)
 	if diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -133,8 +133,9 @@ func TestRedeemOnce(t *testing.T) {
 		at := peer.AddrInfo{ID: in.ID(), Addrs: in.Addrs()}
 		answer, records, err := redeemOnce(t.Context(), h, at, request)
 		if errors.Is(err, ErrTurnedAway) != c.turned || !strings.HasPrefix(fmt.Sprint(err), c.want) ||
-			records != nil || answer.Admit != nil {
-			t.Errorf("%s: %+v with %d records, %v, want %s", name, answer, len(records), err, c.want)
+			records.Records != nil || answer.Admit != nil {
+			t.Errorf("%s: %+v with %d records, %v, want %s",
+				name, answer, len(records.Records), err, c.want)
 		}
 		if h.Network().Connectedness(in.ID()) == network.Connected {
 			t.Errorf("%s: the connection stays", name)

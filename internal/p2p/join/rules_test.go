@@ -224,10 +224,10 @@ func TestAnAnswerIsRead(t *testing.T) {
 		},
 	} {
 		got, records, err := readAnswer(&pieces{Reader: bytes.NewReader(c.raw)})
-		if !errors.Is(err, c.want) || len(records) != c.records ||
+		if !errors.Is(err, c.want) || len(records.Records) != c.records ||
 			err == nil && (got.Admit == nil || got.Admit.Site != record.Site) {
 			t.Errorf("%s: %+v with %d records, %v, want %d, %v",
-				name, got, len(records), err, c.records, c.want)
+				name, got, len(records.Records), err, c.records, c.want)
 		}
 	}
 }
@@ -378,9 +378,9 @@ func TestServingAStranger(t *testing.T) {
 		}
 		answer, records, err := readAnswer(&pieces{Reader: &s.out})
 		if err != nil || answer.Refusal != c.refusal || s.finished != 1 ||
-			(len(records) == 2) != (c.refusal == protocol.JoinAdmitted) ||
+			(len(records.Records) == 2) != (c.refusal == protocol.JoinAdmitted) ||
 			time.Until(s.read) > time.Minute || time.Until(s.write) < time.Second {
-			t.Errorf("%s: %+v with %d records, %v", name, answer, len(records), err)
+			t.Errorf("%s: %+v with %d records, %v", name, answer, len(records.Records), err)
 		}
 	}
 	for why, want := range map[protocol.JoinRefusal]string{

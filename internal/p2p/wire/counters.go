@@ -20,7 +20,7 @@ const (
 	CountLost    = "peers_lost"   // admitted peers that went [refusing, silent]
 	CountDials   = "dials"        // attempts to reach a peer [ok, failed]
 	CountJoins   = "joins"        // strangers who asked to join [admitted, or why not]
-	CountRoster  = "roster"       // records of members that came [fresh, forged]
+	CountRoster  = "roster"       // records of members that came [fresh, forged, former, contested]
 	CountPunches = "punches"      // making relayed connections direct [attempt, ok, failed, direct]
 	CountRelays  = "relays"       // asking members to relay for this site [held, refused, lost]
 	CountMoves   = "moves"        // streams moved to a better connection [ok, failed]

@@ -5018,6 +5018,7 @@ type MemberRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Signed        []byte                 `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
 	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	Successions   uint32                 `protobuf:"varint,3,opt,name=successions,proto3" json:"successions,omitempty"` // signed too, behind signed, if it is not 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5064,6 +5065,13 @@ func (x *MemberRecord) GetSignature() []byte {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *MemberRecord) GetSuccessions() uint32 {
+	if x != nil {
+		return x.Successions
+	}
+	return 0
 }
 
 // SignedMember is the content of MemberRecord.signed. The context keeps a
@@ -5160,18 +5168,182 @@ func (x *SignedMember) GetNote() string {
 	return ""
 }
 
+// Succession is a statement of two keys of a domain. The signatures are over the bytes of
+// signed, which are an encoded SignedSuccession, as they are.
+type Succession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signed        []byte                 `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
+	ByFormer      []byte                 `protobuf:"bytes,2,opt,name=by_former,json=byFormer,proto3" json:"by_former,omitempty"`
+	BySuccessor   []byte                 `protobuf:"bytes,3,opt,name=by_successor,json=bySuccessor,proto3" json:"by_successor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Succession) Reset() {
+	*x = Succession{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Succession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Succession) ProtoMessage() {}
+
+func (x *Succession) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Succession.ProtoReflect.Descriptor instead.
+func (*Succession) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Succession) GetSigned() []byte {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *Succession) GetByFormer() []byte {
+	if x != nil {
+		return x.ByFormer
+	}
+	return nil
+}
+
+func (x *Succession) GetBySuccessor() []byte {
+	if x != nil {
+		return x.BySuccessor
+	}
+	return nil
+}
+
+// SignedSuccession is the content of Succession.signed.
+type SignedSuccession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       string                 `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Number        uint32                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	Former        string                 `protobuf:"bytes,4,opt,name=former,proto3" json:"former,omitempty"`
+	Successor     string                 `protobuf:"bytes,5,opt,name=successor,proto3" json:"successor,omitempty"`
+	MadeMs        int64                  `protobuf:"varint,6,opt,name=made_ms,json=madeMs,proto3" json:"made_ms,omitempty"`
+	Records       uint32                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
+	HighestMs     int64                  `protobuf:"varint,8,opt,name=highest_ms,json=highestMs,proto3" json:"highest_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedSuccession) Reset() {
+	*x = SignedSuccession{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedSuccession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedSuccession) ProtoMessage() {}
+
+func (x *SignedSuccession) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedSuccession.ProtoReflect.Descriptor instead.
+func (*SignedSuccession) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *SignedSuccession) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *SignedSuccession) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *SignedSuccession) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SignedSuccession) GetFormer() string {
+	if x != nil {
+		return x.Former
+	}
+	return ""
+}
+
+func (x *SignedSuccession) GetSuccessor() string {
+	if x != nil {
+		return x.Successor
+	}
+	return ""
+}
+
+func (x *SignedSuccession) GetMadeMs() int64 {
+	if x != nil {
+		return x.MadeMs
+	}
+	return 0
+}
+
+func (x *SignedSuccession) GetRecords() uint32 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *SignedSuccession) GetHighestMs() int64 {
+	if x != nil {
+		return x.HighestMs
+	}
+	return 0
+}
+
 type Roster struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Records       []*MemberRecord        `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
 	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	Answer        bool                   `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
+	Successions   []*Succession          `protobuf:"bytes,4,rep,name=successions,proto3" json:"successions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5183,7 +5355,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5196,7 +5368,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -5220,6 +5392,13 @@ func (x *Roster) GetAnswer() bool {
 	return false
 }
 
+func (x *Roster) GetSuccessions() []*Succession {
+	if x != nil {
+		return x.Successions
+	}
+	return nil
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
@@ -5231,7 +5410,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5243,7 +5422,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5256,7 +5435,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -5293,7 +5472,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5305,7 +5484,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5318,7 +5497,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -5365,7 +5544,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5377,7 +5556,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5390,7 +5569,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -5413,7 +5592,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5604,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5617,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -5487,7 +5666,7 @@ type Behalf struct {
 
 func (x *Behalf) Reset() {
 	*x = Behalf{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5499,7 +5678,7 @@ func (x *Behalf) String() string {
 func (*Behalf) ProtoMessage() {}
 
 func (x *Behalf) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5512,7 +5691,7 @@ func (x *Behalf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behalf.ProtoReflect.Descriptor instead.
 func (*Behalf) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Behalf) GetOwner() string {
@@ -5548,7 +5727,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5560,7 +5739,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5573,7 +5752,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Certificate) GetSigned() []byte {
@@ -5604,7 +5783,7 @@ type SignedCertificate struct {
 
 func (x *SignedCertificate) Reset() {
 	*x = SignedCertificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5616,7 +5795,7 @@ func (x *SignedCertificate) String() string {
 func (*SignedCertificate) ProtoMessage() {}
 
 func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5629,7 +5808,7 @@ func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCertificate.ProtoReflect.Descriptor instead.
 func (*SignedCertificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SignedCertificate) GetContext() string {
@@ -5670,7 +5849,7 @@ type CertMember struct {
 
 func (x *CertMember) Reset() {
 	*x = CertMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5682,7 +5861,7 @@ func (x *CertMember) String() string {
 func (*CertMember) ProtoMessage() {}
 
 func (x *CertMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5695,7 +5874,7 @@ func (x *CertMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertMember.ProtoReflect.Descriptor instead.
 func (*CertMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CertMember) GetId() uint64 {
@@ -5727,7 +5906,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5739,7 +5918,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5752,7 +5931,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Group) GetOwner() string {
@@ -5814,7 +5993,7 @@ type StandbyAsk struct {
 
 func (x *StandbyAsk) Reset() {
 	*x = StandbyAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5826,7 +6005,7 @@ func (x *StandbyAsk) String() string {
 func (*StandbyAsk) ProtoMessage() {}
 
 func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5839,7 +6018,7 @@ func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAsk.ProtoReflect.Descriptor instead.
 func (*StandbyAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StandbyAsk) GetEpoch() uint64 {
@@ -5868,7 +6047,7 @@ type StandbyAnswer struct {
 
 func (x *StandbyAnswer) Reset() {
 	*x = StandbyAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5880,7 +6059,7 @@ func (x *StandbyAnswer) String() string {
 func (*StandbyAnswer) ProtoMessage() {}
 
 func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5893,7 +6072,7 @@ func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAnswer.ProtoReflect.Descriptor instead.
 func (*StandbyAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StandbyAnswer) GetAccept() bool {
@@ -5936,7 +6115,7 @@ type GroupAsk struct {
 
 func (x *GroupAsk) Reset() {
 	*x = GroupAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5948,7 +6127,7 @@ func (x *GroupAsk) String() string {
 func (*GroupAsk) ProtoMessage() {}
 
 func (x *GroupAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,7 +6140,7 @@ func (x *GroupAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAsk.ProtoReflect.Descriptor instead.
 func (*GroupAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GroupAsk) GetOwner() string {
@@ -5988,7 +6167,7 @@ type GroupAnswer struct {
 
 func (x *GroupAnswer) Reset() {
 	*x = GroupAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6000,7 +6179,7 @@ func (x *GroupAnswer) String() string {
 func (*GroupAnswer) ProtoMessage() {}
 
 func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6013,7 +6192,7 @@ func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAnswer.ProtoReflect.Descriptor instead.
 func (*GroupAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GroupAnswer) GetOwner() string {
@@ -6041,7 +6220,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6232,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6245,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -6099,7 +6278,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6111,7 +6290,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6124,7 +6303,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -6148,7 +6327,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6160,7 +6339,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6173,7 +6352,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Keep) GetOwner() string {
@@ -6229,7 +6408,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6241,7 +6420,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6254,7 +6433,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Kept) GetOwner() string {
@@ -6296,7 +6475,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6308,7 +6487,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6321,7 +6500,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Bookings) GetTerm() uint64 {
@@ -6410,7 +6589,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6422,7 +6601,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6435,7 +6614,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Booking) GetAttempt() *Attempt {
@@ -6505,7 +6684,7 @@ type Booked struct {
 
 func (x *Booked) Reset() {
 	*x = Booked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6517,7 +6696,7 @@ func (x *Booked) String() string {
 func (*Booked) ProtoMessage() {}
 
 func (x *Booked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6530,7 +6709,7 @@ func (x *Booked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booked.ProtoReflect.Descriptor instead.
 func (*Booked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Booked) GetTerm() uint64 {
@@ -6568,7 +6747,7 @@ type Remap struct {
 
 func (x *Remap) Reset() {
 	*x = Remap{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6580,7 +6759,7 @@ func (x *Remap) String() string {
 func (*Remap) ProtoMessage() {}
 
 func (x *Remap) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6593,7 +6772,7 @@ func (x *Remap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remap.ProtoReflect.Descriptor instead.
 func (*Remap) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Remap) GetTerm() uint64 {
@@ -6649,7 +6828,7 @@ type RemapMove struct {
 
 func (x *RemapMove) Reset() {
 	*x = RemapMove{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6661,7 +6840,7 @@ func (x *RemapMove) String() string {
 func (*RemapMove) ProtoMessage() {}
 
 func (x *RemapMove) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6674,7 +6853,7 @@ func (x *RemapMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemapMove.ProtoReflect.Descriptor instead.
 func (*RemapMove) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RemapMove) GetJob() string {
@@ -6709,7 +6888,7 @@ type Remapped struct {
 
 func (x *Remapped) Reset() {
 	*x = Remapped{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6721,7 +6900,7 @@ func (x *Remapped) String() string {
 func (*Remapped) ProtoMessage() {}
 
 func (x *Remapped) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6734,7 +6913,7 @@ func (x *Remapped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remapped.ProtoReflect.Descriptor instead.
 func (*Remapped) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Remapped) GetTerm() uint64 {
@@ -6768,7 +6947,7 @@ type Favours struct {
 
 func (x *Favours) Reset() {
 	*x = Favours{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6780,7 +6959,7 @@ func (x *Favours) String() string {
 func (*Favours) ProtoMessage() {}
 
 func (x *Favours) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6793,7 +6972,7 @@ func (x *Favours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Favours.ProtoReflect.Descriptor instead.
 func (*Favours) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Favours) GetTerm() uint64 {
@@ -6821,7 +7000,7 @@ type FavoursNoted struct {
 
 func (x *FavoursNoted) Reset() {
 	*x = FavoursNoted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +7012,7 @@ func (x *FavoursNoted) String() string {
 func (*FavoursNoted) ProtoMessage() {}
 
 func (x *FavoursNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6846,7 +7025,7 @@ func (x *FavoursNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FavoursNoted.ProtoReflect.Descriptor instead.
 func (*FavoursNoted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FavoursNoted) GetTerm() uint64 {
@@ -6881,7 +7060,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6893,7 +7072,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6906,7 +7085,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Account) GetDomain() string {
@@ -6946,7 +7125,7 @@ type Neighbours struct {
 
 func (x *Neighbours) Reset() {
 	*x = Neighbours{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6958,7 +7137,7 @@ func (x *Neighbours) String() string {
 func (*Neighbours) ProtoMessage() {}
 
 func (x *Neighbours) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6971,7 +7150,7 @@ func (x *Neighbours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbours.ProtoReflect.Descriptor instead.
 func (*Neighbours) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Neighbours) GetGateway() string {
@@ -7023,7 +7202,7 @@ type Mandate struct {
 
 func (x *Mandate) Reset() {
 	*x = Mandate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7035,7 +7214,7 @@ func (x *Mandate) String() string {
 func (*Mandate) ProtoMessage() {}
 
 func (x *Mandate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7048,7 +7227,7 @@ func (x *Mandate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mandate.ProtoReflect.Descriptor instead.
 func (*Mandate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Mandate) GetSite() string {
@@ -7095,7 +7274,7 @@ type Handover struct {
 
 func (x *Handover) Reset() {
 	*x = Handover{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7107,7 +7286,7 @@ func (x *Handover) String() string {
 func (*Handover) ProtoMessage() {}
 
 func (x *Handover) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7120,7 +7299,7 @@ func (x *Handover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handover.ProtoReflect.Descriptor instead.
 func (*Handover) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Handover) GetGateway() string {
@@ -7176,7 +7355,7 @@ type Neighbour struct {
 
 func (x *Neighbour) Reset() {
 	*x = Neighbour{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7188,7 +7367,7 @@ func (x *Neighbour) String() string {
 func (*Neighbour) ProtoMessage() {}
 
 func (x *Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7201,7 +7380,7 @@ func (x *Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbour.ProtoReflect.Descriptor instead.
 func (*Neighbour) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Neighbour) GetDomain() string {
@@ -7237,7 +7416,7 @@ type Passage struct {
 
 func (x *Passage) Reset() {
 	*x = Passage{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7249,7 +7428,7 @@ func (x *Passage) String() string {
 func (*Passage) ProtoMessage() {}
 
 func (x *Passage) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7262,7 +7441,7 @@ func (x *Passage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Passage.ProtoReflect.Descriptor instead.
 func (*Passage) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Passage) GetRequest() uint64 {
@@ -7300,7 +7479,7 @@ type BorderQuery struct {
 
 func (x *BorderQuery) Reset() {
 	*x = BorderQuery{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7312,7 +7491,7 @@ func (x *BorderQuery) String() string {
 func (*BorderQuery) ProtoMessage() {}
 
 func (x *BorderQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7325,7 +7504,7 @@ func (x *BorderQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
 func (*BorderQuery) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *BorderQuery) GetPassage() *Passage {
@@ -7382,7 +7561,7 @@ type BorderAnswer struct {
 
 func (x *BorderAnswer) Reset() {
 	*x = BorderAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7394,7 +7573,7 @@ func (x *BorderAnswer) String() string {
 func (*BorderAnswer) ProtoMessage() {}
 
 func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7407,7 +7586,7 @@ func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
 func (*BorderAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *BorderAnswer) GetJob() string {
@@ -7450,7 +7629,7 @@ type BorderOrder struct {
 
 func (x *BorderOrder) Reset() {
 	*x = BorderOrder{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7462,7 +7641,7 @@ func (x *BorderOrder) String() string {
 func (*BorderOrder) ProtoMessage() {}
 
 func (x *BorderOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7475,7 +7654,7 @@ func (x *BorderOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
 func (*BorderOrder) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *BorderOrder) GetPassage() *Passage {
@@ -7516,7 +7695,7 @@ type BorderDeclined struct {
 
 func (x *BorderDeclined) Reset() {
 	*x = BorderDeclined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7528,7 +7707,7 @@ func (x *BorderDeclined) String() string {
 func (*BorderDeclined) ProtoMessage() {}
 
 func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7541,7 +7720,7 @@ func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
 func (*BorderDeclined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *BorderDeclined) GetAttempts() []*Attempt {
@@ -7568,7 +7747,7 @@ type BorderRenew struct {
 
 func (x *BorderRenew) Reset() {
 	*x = BorderRenew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7580,7 +7759,7 @@ func (x *BorderRenew) String() string {
 func (*BorderRenew) ProtoMessage() {}
 
 func (x *BorderRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7593,7 +7772,7 @@ func (x *BorderRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
 func (*BorderRenew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *BorderRenew) GetNumber() uint64 {
@@ -7621,7 +7800,7 @@ type BorderLease struct {
 
 func (x *BorderLease) Reset() {
 	*x = BorderLease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7633,7 +7812,7 @@ func (x *BorderLease) String() string {
 func (*BorderLease) ProtoMessage() {}
 
 func (x *BorderLease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7646,7 +7825,7 @@ func (x *BorderLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
 func (*BorderLease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BorderLease) GetNumber() uint64 {
@@ -7684,7 +7863,7 @@ type BorderState struct {
 
 func (x *BorderState) Reset() {
 	*x = BorderState{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7696,7 +7875,7 @@ func (x *BorderState) String() string {
 func (*BorderState) ProtoMessage() {}
 
 func (x *BorderState) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7709,7 +7888,7 @@ func (x *BorderState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
 func (*BorderState) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BorderState) GetAttempt() *Attempt {
@@ -7767,7 +7946,7 @@ type BorderEnd struct {
 
 func (x *BorderEnd) Reset() {
 	*x = BorderEnd{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7779,7 +7958,7 @@ func (x *BorderEnd) String() string {
 func (*BorderEnd) ProtoMessage() {}
 
 func (x *BorderEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7792,7 +7971,7 @@ func (x *BorderEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
 func (*BorderEnd) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{95}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BorderEnd) GetAttempt() *Attempt {
@@ -7839,7 +8018,7 @@ type BorderFence struct {
 
 func (x *BorderFence) Reset() {
 	*x = BorderFence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7851,7 +8030,7 @@ func (x *BorderFence) String() string {
 func (*BorderFence) ProtoMessage() {}
 
 func (x *BorderFence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7864,7 +8043,7 @@ func (x *BorderFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
 func (*BorderFence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{96}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *BorderFence) GetBelow() []*Attempt {
@@ -7891,7 +8070,7 @@ type BorderReceipt struct {
 
 func (x *BorderReceipt) Reset() {
 	*x = BorderReceipt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7903,7 +8082,7 @@ func (x *BorderReceipt) String() string {
 func (*BorderReceipt) ProtoMessage() {}
 
 func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7916,7 +8095,7 @@ func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
 func (*BorderReceipt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{97}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *BorderReceipt) GetAttempt() *Attempt {
@@ -8387,10 +8566,11 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05index\x18\x02 \x01(\x01R\x05index\x12\x14\n" +
 	"\x05tried\x18\x03 \x01(\x04R\x05tried\x12\x17\n" +
 	"\aover_ns\x18\x04 \x01(\x03R\x06overNs\x12\x16\n" +
-	"\x06causes\x18\x05 \x03(\rR\x06causes\"D\n" +
+	"\x06causes\x18\x05 \x03(\rR\x06causes\"f\n" +
 	"\fMemberRecord\x12\x16\n" +
 	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"\xad\x01\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12 \n" +
+	"\vsuccessions\x18\x03 \x01(\rR\vsuccessions\"\xad\x01\n" +
 	"\fSignedMember\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\tR\acontext\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x12\n" +
@@ -8398,11 +8578,27 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12\x1b\n" +
 	"\tserial_ms\x18\x06 \x01(\x03R\bserialMs\x12\x12\n" +
-	"\x04note\x18\a \x01(\tR\x04note\"m\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"d\n" +
+	"\n" +
+	"Succession\x12\x16\n" +
+	"\x06signed\x18\x01 \x01(\fR\x06signed\x12\x1b\n" +
+	"\tby_former\x18\x02 \x01(\fR\bbyFormer\x12!\n" +
+	"\fby_successor\x18\x03 \x01(\fR\vbySuccessor\"\xe4\x01\n" +
+	"\x10SignedSuccession\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\tR\acontext\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\rR\x06number\x12\x16\n" +
+	"\x06former\x18\x04 \x01(\tR\x06former\x12\x1c\n" +
+	"\tsuccessor\x18\x05 \x01(\tR\tsuccessor\x12\x17\n" +
+	"\amade_ms\x18\x06 \x01(\x03R\x06madeMs\x12\x18\n" +
+	"\arecords\x18\a \x01(\rR\arecords\x12\x1d\n" +
+	"\n" +
+	"highest_ms\x18\b \x01(\x03R\thighestMs\"\xa8\x01\n" +
 	"\x06Roster\x123\n" +
 	"\arecords\x18\x01 \x03(\v2\x19.mrs.wire.v1.MemberRecordR\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\bR\x06answer\"O\n" +
+	"\x06answer\x18\x03 \x01(\bR\x06answer\x129\n" +
+	"\vsuccessions\x18\x04 \x03(\v2\x17.mrs.wire.v1.SuccessionR\vsuccessions\"O\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -8625,7 +8821,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -8683,48 +8879,50 @@ var (
 		(*Statement)(nil),         // 53: mrs.wire.v1.Statement
 		(*MemberRecord)(nil),      // 54: mrs.wire.v1.MemberRecord
 		(*SignedMember)(nil),      // 55: mrs.wire.v1.SignedMember
-		(*Roster)(nil),            // 56: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),       // 57: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),        // 58: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),             // 59: mrs.wire.v1.Check
-		(*Checked)(nil),           // 60: mrs.wire.v1.Checked
-		(*Behalf)(nil),            // 61: mrs.wire.v1.Behalf
-		(*Certificate)(nil),       // 62: mrs.wire.v1.Certificate
-		(*SignedCertificate)(nil), // 63: mrs.wire.v1.SignedCertificate
-		(*CertMember)(nil),        // 64: mrs.wire.v1.CertMember
-		(*Group)(nil),             // 65: mrs.wire.v1.Group
-		(*StandbyAsk)(nil),        // 66: mrs.wire.v1.StandbyAsk
-		(*StandbyAnswer)(nil),     // 67: mrs.wire.v1.StandbyAnswer
-		(*GroupAsk)(nil),          // 68: mrs.wire.v1.GroupAsk
-		(*GroupAnswer)(nil),       // 69: mrs.wire.v1.GroupAnswer
-		(*StandbyNews)(nil),       // 70: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 71: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 72: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 73: mrs.wire.v1.Kept
-		(*Bookings)(nil),          // 74: mrs.wire.v1.Bookings
-		(*Booking)(nil),           // 75: mrs.wire.v1.Booking
-		(*Booked)(nil),            // 76: mrs.wire.v1.Booked
-		(*Remap)(nil),             // 77: mrs.wire.v1.Remap
-		(*RemapMove)(nil),         // 78: mrs.wire.v1.RemapMove
-		(*Remapped)(nil),          // 79: mrs.wire.v1.Remapped
-		(*Favours)(nil),           // 80: mrs.wire.v1.Favours
-		(*FavoursNoted)(nil),      // 81: mrs.wire.v1.FavoursNoted
-		(*Account)(nil),           // 82: mrs.wire.v1.Account
-		(*Neighbours)(nil),        // 83: mrs.wire.v1.Neighbours
-		(*Mandate)(nil),           // 84: mrs.wire.v1.Mandate
-		(*Handover)(nil),          // 85: mrs.wire.v1.Handover
-		(*Neighbour)(nil),         // 86: mrs.wire.v1.Neighbour
-		(*Passage)(nil),           // 87: mrs.wire.v1.Passage
-		(*BorderQuery)(nil),       // 88: mrs.wire.v1.BorderQuery
-		(*BorderAnswer)(nil),      // 89: mrs.wire.v1.BorderAnswer
-		(*BorderOrder)(nil),       // 90: mrs.wire.v1.BorderOrder
-		(*BorderDeclined)(nil),    // 91: mrs.wire.v1.BorderDeclined
-		(*BorderRenew)(nil),       // 92: mrs.wire.v1.BorderRenew
-		(*BorderLease)(nil),       // 93: mrs.wire.v1.BorderLease
-		(*BorderState)(nil),       // 94: mrs.wire.v1.BorderState
-		(*BorderEnd)(nil),         // 95: mrs.wire.v1.BorderEnd
-		(*BorderFence)(nil),       // 96: mrs.wire.v1.BorderFence
-		(*BorderReceipt)(nil),     // 97: mrs.wire.v1.BorderReceipt
+		(*Succession)(nil),        // 56: mrs.wire.v1.Succession
+		(*SignedSuccession)(nil),  // 57: mrs.wire.v1.SignedSuccession
+		(*Roster)(nil),            // 58: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 59: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 60: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 61: mrs.wire.v1.Check
+		(*Checked)(nil),           // 62: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 63: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 64: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 65: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 66: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 67: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 68: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 69: mrs.wire.v1.StandbyAnswer
+		(*GroupAsk)(nil),          // 70: mrs.wire.v1.GroupAsk
+		(*GroupAnswer)(nil),       // 71: mrs.wire.v1.GroupAnswer
+		(*StandbyNews)(nil),       // 72: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 73: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 74: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 75: mrs.wire.v1.Kept
+		(*Bookings)(nil),          // 76: mrs.wire.v1.Bookings
+		(*Booking)(nil),           // 77: mrs.wire.v1.Booking
+		(*Booked)(nil),            // 78: mrs.wire.v1.Booked
+		(*Remap)(nil),             // 79: mrs.wire.v1.Remap
+		(*RemapMove)(nil),         // 80: mrs.wire.v1.RemapMove
+		(*Remapped)(nil),          // 81: mrs.wire.v1.Remapped
+		(*Favours)(nil),           // 82: mrs.wire.v1.Favours
+		(*FavoursNoted)(nil),      // 83: mrs.wire.v1.FavoursNoted
+		(*Account)(nil),           // 84: mrs.wire.v1.Account
+		(*Neighbours)(nil),        // 85: mrs.wire.v1.Neighbours
+		(*Mandate)(nil),           // 86: mrs.wire.v1.Mandate
+		(*Handover)(nil),          // 87: mrs.wire.v1.Handover
+		(*Neighbour)(nil),         // 88: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 89: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 90: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 91: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 92: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 93: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 94: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 95: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 96: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 97: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 98: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 99: mrs.wire.v1.BorderReceipt
 	}
 )
 
@@ -8748,11 +8946,11 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	45,  // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
 	46,  // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
 	47,  // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	56,  // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	57,  // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	58,  // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	59,  // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	60,  // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	58,  // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	59,  // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	60,  // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	61,  // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	62,  // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
 	35,  // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
 	36,  // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
 	48,  // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
@@ -8760,34 +8958,34 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	50,  // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
 	51,  // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
 	52,  // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
-	65,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
-	66,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	70,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	71,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	72,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	73,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	68,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
-	69,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
-	74,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
-	76,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
-	77,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
-	79,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	83,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
-	85,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
-	80,  // 46: mrs.wire.v1.Wire.favours:type_name -> mrs.wire.v1.Favours
-	81,  // 47: mrs.wire.v1.Wire.favours_noted:type_name -> mrs.wire.v1.FavoursNoted
-	88,  // 48: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
-	89,  // 49: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
-	90,  // 50: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
-	91,  // 51: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
-	92,  // 52: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
-	93,  // 53: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
-	94,  // 54: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
-	95,  // 55: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
-	96,  // 56: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
-	97,  // 57: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
-	61,  // 58: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	67,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	68,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	69,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	72,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	73,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	74,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	75,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	70,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
+	71,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
+	76,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
+	78,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
+	79,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
+	81,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
+	85,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
+	87,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
+	82,  // 46: mrs.wire.v1.Wire.favours:type_name -> mrs.wire.v1.Favours
+	83,  // 47: mrs.wire.v1.Wire.favours_noted:type_name -> mrs.wire.v1.FavoursNoted
+	90,  // 48: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	91,  // 49: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	92,  // 50: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	93,  // 51: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	94,  // 52: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	95,  // 53: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	96,  // 54: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	97,  // 55: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	98,  // 56: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	99,  // 57: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	63,  // 58: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
 	3,   // 59: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
 	3,   // 60: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
 	9,   // 61: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
@@ -8843,46 +9041,47 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	20,  // 111: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
 	53,  // 112: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
 	54,  // 113: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	54,  // 114: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	64,  // 115: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	66,  // 116: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	67,  // 117: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 118: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 119: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	75,  // 120: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 121: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 122: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 123: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	78,  // 124: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	78,  // 125: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	82,  // 126: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
-	82,  // 127: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
-	82,  // 128: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
-	86,  // 129: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
-	84,  // 130: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
-	84,  // 131: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
-	87,  // 132: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 133: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	18,  // 134: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 135: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	87,  // 136: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	20,  // 137: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	14,  // 138: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	20,  // 139: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 140: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	20,  // 141: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 142: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 143: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 144: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 145: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 146: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 147: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	84,  // 148: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
-	149, // [149:149] is the sub-list for method output_type
-	149, // [149:149] is the sub-list for method input_type
-	149, // [149:149] is the sub-list for extension type_name
-	149, // [149:149] is the sub-list for extension extendee
-	0,   // [0:149] is the sub-list for field type_name
+	56,  // 114: mrs.wire.v1.Roster.successions:type_name -> mrs.wire.v1.Succession
+	54,  // 115: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	66,  // 116: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	68,  // 117: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	69,  // 118: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 119: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 120: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	77,  // 121: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	20,  // 122: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	20,  // 123: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 124: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	80,  // 125: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	80,  // 126: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	84,  // 127: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
+	84,  // 128: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
+	84,  // 129: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
+	88,  // 130: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	86,  // 131: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
+	86,  // 132: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
+	89,  // 133: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 134: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	18,  // 135: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	19,  // 136: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	89,  // 137: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	20,  // 138: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	14,  // 139: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	20,  // 140: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	19,  // 141: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	20,  // 142: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 143: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 144: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	20,  // 145: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	22,  // 146: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	20,  // 147: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	20,  // 148: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	86,  // 149: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
+	150, // [150:150] is the sub-list for method output_type
+	150, // [150:150] is the sub-list for method input_type
+	150, // [150:150] is the sub-list for extension type_name
+	150, // [150:150] is the sub-list for extension extendee
+	0,   // [0:150] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -8961,7 +9160,7 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   98,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

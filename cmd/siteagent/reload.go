@@ -225,7 +225,8 @@ func termsOf(c config.Agent, started agent.Config) agent.Terms {
 			return capability
 		},
 		UploadBps: c.Rates.UpBps, DownloadBps: c.Rates.DownBps,
-		MaxRuntime: c.Jobs.MaxRuntime, Priced: c.Price.Named, Price: c.Price.CoreHour,
+		MaxRuntime: c.Jobs.MaxRuntime, Signers: c.Signers,
+		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Policy: planning.Policy, Backfill: planning.Backfill,
 		Ahead: planning.Ahead, Longest: planning.Longest,
 	}

@@ -243,7 +243,7 @@ func assemble(
 		Data:       room,
 		Capability: capability, Adapters: offered.adapters, Notices: offered.notices,
 		Walls: append(offered.walls, rateWalls(c.Rates)...), Owner: ownerOf(c.Owner), Host: host,
-		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Seed: secret(),
+		OutputBytes: 16 << 20, MaxRuntime: c.Jobs.MaxRuntime, Signers: c.Signers, Seed: secret(),
 		Priced: c.Price.Named, Price: c.Price.CoreHour,
 		Metrics: metrics, Log: log, Ballast: ballast,
 		Lease: c.Lease.Length, LeaseMargin: c.Lease.Margin, Reserved: c.Lease.Reserved,

@@ -72,12 +72,22 @@ func summary(s view.AgentStatus, now time.Time) []line {
 	return slices.Concat([]line{
 		{"sharing", sharing(s, now)},
 		{"for", usersOf(s.Running)},
+	}, signersLines(s), []line{
 		{"cores", g.cores},
 		{"memory", g.memory},
 		{"next pause", nextPause(s, now)},
 	}, weekLines(s.Week), []line{
 		{"site", siteText(s)},
 	}, standbyLines(s), controllerLines(s), gatewayLines(s))
+}
+
+// signersLines says that not everything is run here, where it is so.
+func signersLines(s view.AgentStatus) []line {
+	if s.Signers == 0 {
+		return nil
+	}
+	return []line{{"runs", fmt.Sprintf("work signed by %s only (signers)",
+		plural(s.Signers, "key", "keys"))}}
 }
 
 // sharing says whether the site takes jobs now and, if not, why.

@@ -57,6 +57,25 @@ more        siteagent status --all
 	}
 }
 
+func TestStatusSaysWhoseWorkRuns(t *testing.T) {
+	t.Parallel()
+	for signers, want := range map[int]string{
+		0: "", 1: "\nruns        work signed by 1 key only (signers)\n",
+		3: "\nruns        work signed by 3 keys only (signers)\n",
+	} {
+		s := sharingSite()
+		s.Signers = signers
+		var out bytes.Buffer
+		if err := printStatus(&out, s, thursday()); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(out.String(), "work signed by"); has != (signers > 0) ||
+			!strings.Contains(out.String(), want) {
+			t.Errorf("%d signers:\n%s", signers, out.String())
+		}
+	}
+}
+
 func TestStatusSaysWhySharingRests(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.March, 12, 15, 0, 0, 0, time.UTC) // a Thursday

@@ -30,6 +30,8 @@
 //	forget.go        submit forget
 //	migrate.go       submit migrate
 //	sites.go         submit sites
+//	sign.go          submit sign, submit verify
+//	signkey.go       ... a pair of keys, and its password
 //	recover.go       submit recover
 //	version.go       submit version
 //	submit.go        handing a job over, and following it

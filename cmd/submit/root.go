@@ -98,6 +98,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.migrateCommand(),
 		a.whyCommand(), a.sitesCommand(), a.domainsCommand(),
 		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(),
+		a.signCommand(), a.verifyCommand(),
 		a.eventsCommand(), a.recoverCommand(), a.versionCommand(),
 		manual.Command(),
 	)

@@ -32,17 +32,26 @@ func (a *app) uploadFinding(
 	if err := a.warnOfClocks(ctx, plan.File.Spec.Window); err != nil {
 		return grid.Job{}, err
 	}
+	stored, err := a.storeAll(ctx, plan)
+	if err != nil {
+		return grid.Job{}, err
+	}
+	return plan.Job(stored)
+}
+
+// storeAll stores what a plan needs.
+func (a *app) storeAll(ctx context.Context, plan *jobfile.Plan) ([]jobfile.Stored, error) {
 	stored := make([]jobfile.Stored, 0, len(plan.Sources))
 	shown := a.newTransfer(plan.Sources)
 	for _, source := range plan.Sources {
 		ref, err := a.store(ctx, source, shown)
 		if err != nil {
-			return grid.Job{}, err
+			return nil, err
 		}
 		stored = append(stored, jobfile.Stored{CID: ref.CID, Bytes: ref.Bytes, Dir: ref.Dir})
 	}
 	shown.end()
-	return plan.Job(stored)
+	return stored, nil
 }
 
 func (a *app) store(

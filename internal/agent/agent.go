@@ -62,6 +62,7 @@ type Config struct {
 	Priced      bool                          // the owner names a price
 	Price       float64                       // of an hour of a core, in the owners' own unit
 	MaxRuntime  time.Duration                 // no attempt runs longer; 0 = no limit of the owner's
+	Signers     []grid.Signer                 // whose work is run; none: it need not be signed
 	Owner       Owner                         // when the site yields to its owner; zero: never
 	Host        Host                          // what is known of the machine; zero: nothing
 	Walls       []Wall                        // how ceilings are enforced here, for people

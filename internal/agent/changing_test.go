@@ -64,7 +64,7 @@ func TestTheMachinesAreToldOfNewTerms(t *testing.T) {
 	terms := b.Terms()
 	terms.Owner.Root = "/elsewhere"
 	terms.MaxRuntime, terms.Owner.Patience, terms.Ahead, terms.Longest = 1, 2, 3, 4
-	terms.Priced, terms.Price = true, 5
+	terms.Priced, terms.Price, terms.Signers = true, 5, []grid.Signer{{Key: NewPen(t).Public}}
 	same := c.Capability
 	terms.Capability = func(hostinfo.Measured) grid.Capability { return same }
 	change := func() {
@@ -74,9 +74,12 @@ func TestTheMachinesAreToldOfNewTerms(t *testing.T) {
 		}
 	}
 	change()
-	want := step.TermsChanged{MaxRuntime: 1, Patience: 2, Ahead: 3, Longest: 4, Priced: true, Price: 5}
-	if got := list[step.TermsChanged](b); !slices.Equal(got, []step.TermsChanged{want}) {
-		t.Errorf("the site is told %+v, want %+v", got, want)
+	want := []step.TermsChanged{{
+		MaxRuntime: 1, Patience: 2, Ahead: 3, Longest: 4, Priced: true, Price: 5,
+		Signers: terms.Signers,
+	}}
+	if diff := cmp.Diff(want, list[step.TermsChanged](b)); diff != "" {
+		t.Errorf("the site is told (-want +got):\n%s", diff)
 	}
 	if n := len(list[step.AvailabilityLearned](b)); n != 2 {
 		t.Errorf("it learned %d times, want at the start and with the change", n)

@@ -62,6 +62,7 @@
 //	owner.go     the owner's use of the machine, and trials of the ceilings
 //	bound.go     outputs fetched within a bound
 //	disk.go      a full disk lived through: ballast, a closed site, and room again
+//	vouched.go   nothing starts but what was signed, where the owner wants that
 //	terms.go     what the owner decides while the agent runs
 //	host.go      what the machine can do, and what others leave of it
 //	archive.go   ended jobs written to the history, and old ones let go

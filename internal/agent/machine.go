@@ -29,6 +29,7 @@ func (a *Agent) makeMachines() error {
 	if !lrm.Continuous {
 		siteConfig.LongestLease = shortLease
 	}
+	siteConfig.Signers = a.cfg.Signers
 	siteConfig.Priced, siteConfig.Price = a.cfg.Priced, a.cfg.Price
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	setIf(&siteConfig.MoveAfter, a.cfg.Owner.MoveAfter)

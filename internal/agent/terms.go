@@ -24,6 +24,7 @@ type Terms struct {
 	DownloadBps int64                                   // cap on data; 0 = none
 	Walls       []view.Wall                             // of the caps: how they are enforced
 	MaxRuntime  time.Duration                           // of attempts that start now; 0 = no limit
+	Signers     []grid.Signer                           // whose work is run; none: any
 	Priced      bool                                    // the owner names a price
 	Price       float64                                 // of an hour of a core
 	Policy      string                                  // of waiting attempts; empty = as it is
@@ -51,7 +52,7 @@ func (c Config) terms() Terms {
 	return Terms{
 		Owner: c.Owner, Closed: c.Closed, Capability: c.Host.Capability,
 		UploadBps: c.Data.UploadBps, DownloadBps: c.Data.DownloadBps,
-		MaxRuntime: c.MaxRuntime, Priced: c.Priced, Price: c.Price,
+		MaxRuntime: c.MaxRuntime, Signers: c.Signers, Priced: c.Priced, Price: c.Price,
 		Policy: c.Planning.Policy, Backfill: c.Planning.Backfill,
 		Ahead: c.Planning.Ahead, Longest: c.Planning.Longest,
 	}
@@ -86,6 +87,7 @@ func (a *Agent) Change(ctx context.Context, t Terms) error {
 	return a.Order(ctx, step.TermsChanged{
 		MaxRuntime: t.MaxRuntime, Patience: t.Owner.Patience, MoveAfter: t.Owner.MoveAfter,
 		Ahead: t.Ahead, Longest: t.Longest, Priced: t.Priced, Price: t.Price,
+		Signers: t.Signers,
 	})
 }
 

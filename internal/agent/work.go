@@ -41,6 +41,7 @@ type work struct {
 	inputs    []lrm.Bind         // likewise
 	mark      int                // of the disk when it was started
 	statePath string             // that it goes on from; empty: none; written by staging
+	vouched   bool               // it runs only as it was signed; written before it starts
 	saves     chan step.Save     // checkpoints that are to be taken
 
 	state     workState   // guarded by workshop.mu
@@ -145,6 +146,7 @@ func (w *workshop) start(e step.StartAttempt) {
 	for _, out := range e.Task.Outputs {
 		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
 	}
+	job.vouched = e.Vouched
 	w.mu.Lock()
 	job.lease = e.LeaseUntil
 	w.mu.Unlock()
@@ -156,7 +158,7 @@ func (w *workshop) start(e step.StartAttempt) {
 
 func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 	job.mark = w.a.disk.mark()
-	process, err := adapter.Start(w.a.ctx, attempt)
+	process, err := w.startVouched(adapter, attempt, job)
 	if err != nil {
 		w.enter(job, workEnded)
 		w.failed(attempt.ID, err)

@@ -359,6 +359,9 @@ type SessionRequest struct {
 // Setting Setting is one setting and where its value comes from
 type Setting = view.Setting
 
+// SignatureSpec SignatureSpec says who vouches for what a job runs; submit sign makes it
+type SignatureSpec = view.SignatureSpec
+
 // SiteRow SiteRow is what this agent knows of a site
 type SiteRow = view.SiteRow
 

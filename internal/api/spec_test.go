@@ -31,7 +31,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 		"OutputView": view.OutputView{}, "AttemptView": view.AttemptView{},
 		"DataRef": view.DataRef{},
 		"JobSpec": view.JobSpec{}, "InputSpec": view.InputSpec{}, "OutputSpec": view.OutputSpec{},
-		"TakeSpec": view.TakeSpec{},
+		"TakeSpec": view.TakeSpec{}, "SignatureSpec": view.SignatureSpec{},
 		"EnvSpec":  view.EnvSpec{},
 		"ItemSpec": view.ItemSpec{}, "WeightsSpec": view.WeightsSpec{}, "AxisSpec": view.AxisSpec{},
 		"Further": view.Further{}, "Resources": view.Resources{}, "OfferTable": view.OfferTable{},

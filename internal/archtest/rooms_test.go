@@ -36,6 +36,7 @@ func declaredRooms() map[string]room {
 		"pkg/metrics":         {level: 1, imports: "argument"},
 		"pkg/workload":        {level: 1, imports: "grid"},
 		"pkg/yield":           {level: 1},
+		"pkg/signed":          {level: 1, imports: "grid"},
 
 		"pkg/plan":       {level: 2, imports: "grid capacity"},
 		"pkg/plan/batch": {level: 2, imports: "workload"},
@@ -44,7 +45,8 @@ func declaredRooms() map[string]room {
 		"pkg/remap": {level: 2, imports: "argument", tests: "papers/remap"},
 
 		"pkg/site": {
-			level: 3, imports: "grid index avail ckpt fault capacity cache protocol plan step",
+			level:   3,
+			imports: "grid index avail ckpt fault capacity cache protocol plan signed step",
 		},
 		"pkg/broker":  {level: 3, imports: "grid index avail fault protocol step"},
 		"pkg/standby": {level: 3, imports: "grid protocol step", tests: "workload"},
@@ -78,8 +80,8 @@ func declaredRooms() map[string]room {
 		"internal/lrm/container": {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/lrm/slurm":     {imports: "grid lrm", tests: "lrm/lrmtest"},
 		"internal/hostinfo":      {imports: "grid yield durable"},
-		"internal/config":        {imports: "grid yield durable"},
-		"internal/jobfile":       {imports: "grid"},
+		"internal/config":        {imports: "grid signed yield durable"},
+		"internal/jobfile":       {imports: "grid signed"},
 		"internal/jobmap":        {imports: "grid", tests: "jobfile"},
 		"internal/sbatch":        {imports: "grid", tests: "jobfile"},
 		"internal/view":          {imports: "grid"},
@@ -126,8 +128,9 @@ func declaredRooms() map[string]room {
 			imports: "grid protocol step site broker sim audit scenario store", tests: "*",
 		},
 		"internal/agent": {
-			imports: "grid avail protocol plan step site broker standby domain border yield lrm " +
-				"member owner p2p data store obs hostinfo history given view durable", tests: "*",
+			imports: "grid avail protocol plan signed step site broker standby domain border " +
+				"yield lrm member owner p2p data store obs hostinfo history given view durable",
+			tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
@@ -171,8 +174,9 @@ func declaredRooms() map[string]room {
 			tests: "*",
 		},
 		"cmd/submit": {
-			imports: "grid api/client jobfile jobmap sbatch config tui view cmd/internal/manual",
-			tests:   "*",
+			imports: "grid signed api/client jobfile jobmap sbatch config tui view " +
+				"cmd/internal/manual",
+			tests: "*",
 		},
 		"e2e": {tests: "*"},
 		"cmd/gridsim": {
@@ -215,6 +219,9 @@ func confinements() []confinement {
 		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/coreos/go-systemd", rooms: "internal/systemd"},
+		{prefix: "aead.dev/minisign", rooms: "pkg/signed cmd/submit", tests: true},
+		{prefix: "golang.org/x/crypto", rooms: "pkg/signed", tests: true},
+		{prefix: "golang.org/x/mod", rooms: "pkg/signed", tests: true},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},
 	}

@@ -23,6 +23,7 @@ type Agent struct {
 	DHT       bool            // ask members for the addresses of members that are not reached
 	Accept    string          // listed (default) or anyone; anyone implies that only WASM is run
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
+	Signers   []grid.Signer   // whose work it runs; empty: nothing has to be signed
 	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
 	Ceilings  Ceilings        // what the owner gives
 	Price     price           // what the owner asks for

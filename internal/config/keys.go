@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/signed"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
@@ -275,6 +276,37 @@ func asKinds() codec[[]grid.WorkKind] {
 		return strings.Join(words, ",")
 	}
 	return codec[[]grid.WorkKind]{name: "list", parse: parseKinds, show: show}
+}
+
+// asSigners is a list, whose parts are written as signed.ParseSigner reads them.
+func asSigners() codec[[]grid.Signer] {
+	return codec[[]grid.Signer]{
+		name: "list",
+		parse: func(text string) ([]grid.Signer, error) {
+			var out []grid.Signer
+			for part := range strings.SplitSeq(text, ",") {
+				if part = strings.TrimSpace(part); part == "" {
+					continue
+				}
+				if len(out) == grid.MaxSigners {
+					return nil, fmt.Errorf("want at most %d signers", grid.MaxSigners)
+				}
+				s, err := signed.ParseSigner(part)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, s)
+			}
+			return out, nil
+		},
+		show: func(list []grid.Signer) string {
+			var parts []string
+			for _, s := range list {
+				parts = append(parts, signed.FormatSigner(s))
+			}
+			return strings.Join(parts, ",")
+		},
+	}
 }
 
 func parseKinds(text string) ([]grid.WorkKind, error) {

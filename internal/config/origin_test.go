@@ -106,7 +106,7 @@ func TestOldFile(t *testing.T) {
 			slices.Contains([]string{
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
 				"owner.move-after", "owner.free-disk", "owner.battery", "owner.hook", "owner.input",
-				"lease.reserved", "owner.remote", "owner.metered", "owner.heat",
+				"lease.reserved", "owner.remote", "owner.metered", "owner.heat", "signers",
 			}, name) || strings.HasPrefix(name, "in-use.") {
 			continue // younger than the file
 		}

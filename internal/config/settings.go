@@ -137,6 +137,9 @@ func givenSettings() []setting[Agent] {
 			func(a *Agent) *time.Duration { return &a.Data.Keep }, asSpan()),
 		key("kinds", "work that this site runs: wasm, or wasm,command",
 			func(a *Agent) *[]grid.WorkKind { return &a.Kinds }, asKinds()).documented(),
+		key("signers", "run only work that one of these has signed: NAME=KEY, then wasm, command "+
+			"or neither; empty = signed or not",
+			func(a *Agent) *[]grid.Signer { return &a.Signers }, asSigners()).live(),
 		key("sandbox", "what commands run in",
 			func(a *Agent) *string { return &a.Sandbox },
 			asWord(sandboxAuto, sandboxBubblewrap, sandboxGVisor)),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
+	"github.com/mrsmesh/mrsmesh/pkg/signed"
 )
 
 const (
@@ -60,7 +62,7 @@ func (c Agent) Validate() error {
 		atLeast("rates.up", c.Rates.UpBps, 1, "1bit/s"),
 		atLeast("rates.disk", c.Rates.DiskBps, 0, "0bit/s"),
 		named("ceilings", c.Ceilings.Resources().Validate()),
-		c.validatePeers(), c.API.validate(), c.Planning.validate(),
+		c.validateSigners(), c.validatePeers(), c.API.validate(), c.Planning.validate(),
 	}
 	for i, dir := range c.TES.Files {
 		errs = append(errs, absolute(fmt.Sprintf("tes.files[%d]", i), dir))
@@ -280,6 +282,23 @@ func (s standby) validateCount() error {
 	if s.Count != 0 && s.Count != 2 {
 		return fmt.Errorf("standby.count: want 0 or 2, have %d; of three agents one may be lost, "+
 			"of two none", s.Count)
+	}
+	return nil
+}
+
+// validateSigners wants keys that are there once, and kinds of work that this site runs: a signer
+// whose work it cannot run is a mistake that nobody would notice.
+func (c Agent) validateSigners() error {
+	if _, err := signed.NewKeys(c.Signers); err != nil {
+		return named("signers", err)
+	}
+	for _, s := range c.Signers {
+		for _, kind := range s.Kinds {
+			if !slices.Contains(c.Kinds, kind) {
+				return fmt.Errorf("signers: %s of %s, but kinds is %s; add it there or "+
+					"leave it out here", kind, cmp.Or(s.Name, s.Key), asKinds().show(c.Kinds))
+			}
+		}
 	}
 	return nil
 }

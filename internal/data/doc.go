@@ -32,6 +32,7 @@
 //	sources.go   what is taken in, read from the host or a tar stream
 //	read.go      Cat and Tar: a root given out as a stream
 //	export.go    a root laid out as files
+//	compare.go   files that were laid out compared with a root
 //	walk.go      going through a graph
 //	fetch.go     Fetch: one root asked for, and how far it is
 //	fetcher.go   one fetch: rounds of wants, arrivals, holders that fail

@@ -226,7 +226,8 @@ func checkPaths(words []string) (problems []string) {
 func helpOf(t *testing.T, program string, helps map[string]string, words []string) string {
 	t.Helper()
 	verb := []string{words[1]}
-	group := slices.Contains([]string{"config", "domain", "workload"}, words[1])
+	group := slices.Contains([]string{"config", "domain", "workload"}, words[1]) ||
+		strings.HasPrefix(strings.Join(words, " "), "submit sign key ") // sign takes files as well
 	if group && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
 		verb = append(verb, words[2])
 	}

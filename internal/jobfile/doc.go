@@ -35,6 +35,7 @@
 //	placing.go     keys about where and when: after, reservation, priority
 //	taken.go       inputs that other jobs leave
 //	redundancy.go  keys about how often a task runs, and what has to agree
+//	signature.go   who has signed it
 //	window.go      start and deadline
 //	moment.go      moments in people's words
 //	dimensions.go  the axes of the map

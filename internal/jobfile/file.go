@@ -30,7 +30,9 @@ type File struct {
 	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds
 
+	vouching     vouching
 	allowOutside bool // as Options say
+	unsigned     bool // likewise
 }
 
 // Ref is a text that names content: a path or cid:CID.
@@ -83,6 +85,7 @@ func newFile(o Options) *File {
 			},
 			Weights: grid.DefaultWeights(),
 		},
-		Count: 1, TTL: defaultTTL, lines: map[string]int{}, allowOutside: o.AllowOutside,
+		Count: 1, TTL: defaultTTL, lines: map[string]int{},
+		allowOutside: o.AllowOutside, unsigned: o.Unsigned,
 	}
 }

@@ -47,6 +47,9 @@ type Document struct {
 	Replicas      string       `json:"replicas,omitempty"`
 	Agreement     uint32       `json:"agreement,omitempty"`
 	Verify        float64      `json:"verify,omitempty"`
+	Signature     string       `json:"signature,omitempty"`
+
+	ModuleSignature string `json:"module-signature,omitempty"`
 }
 
 type docInput struct {
@@ -162,6 +165,12 @@ func fillPlacing(d *Document, job grid.Job) {
 	}
 	d.Replicas, d.Agreement = job.Redundancy.ReplicasWord(), job.Redundancy.Agreement
 	d.Verify = job.Redundancy.Verify
+	switch s.Signature.Of {
+	case grid.SignedTemplate:
+		d.Signature = s.Signature.Text
+	case grid.SignedModule:
+		d.ModuleSignature = s.Signature.Text
+	}
 }
 
 func fillDocument(d *Document, job grid.Job) {

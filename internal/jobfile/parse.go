@@ -22,6 +22,8 @@ type Options struct {
 	// AllowOutside lets inputs lie outside of the job file's folder. A file of somebody else could
 	// send away whatever its reader can read.
 	AllowOutside bool
+	// Unsigned leaves the signature out that the file names, as before it is made.
+	Unsigned bool
 }
 
 // Parse reads a job file. The error is an Errors with everything that is wrong.

@@ -25,6 +25,7 @@ func placingKeys() []string {
 	return []string{
 		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
 		"placing", "hold", "checkpoint", "replicas", "agreement", "verify",
+		keySignature, keyModuleSignature,
 	}
 }
 
@@ -57,6 +58,8 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 		spec.Checkpoint = p.saving(node)
 	case "hold":
 		p.file.Held = p.oneOf(node, key, "false", "true") == 1
+	case keySignature, keyModuleSignature:
+		p.signature(key, node)
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
@@ -181,7 +184,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
 		"communication", "placing", "hold", "retries", "max-failures", "checkpoint",
-		"replicas", "agreement", "verify",
+		"replicas", "agreement", "verify", keySignature, keyModuleSignature,
 	} {
 		if line, given := seen[key]; given {
 			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",

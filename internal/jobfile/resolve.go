@@ -26,6 +26,10 @@ type Plan struct {
 	after       []grid.JobID // of Complete
 	takes       []grid.Take  // likewise
 	reservation grid.JobID   // likewise
+
+	signedPart   grid.SignedPart // 0: nobody has signed it
+	signature    []byte          // the file
+	moduleDigest string          // of a module that was signed by itself
 }
 
 // slot is an input whose content is Sources[source].
@@ -96,6 +100,7 @@ func (r *resolver) run() {
 	for i, item := range r.expandItems() {
 		r.addItem(i, item)
 	}
+	r.signature()
 	r.checkTargets()
 }
 
@@ -298,6 +303,15 @@ func (p *Plan) Tasks() int {
 
 // Job is the job to submit. stored has an entry for each of Sources.
 func (p *Plan) Job(stored []Stored) (grid.Job, error) {
+	job, err := p.plain(stored)
+	if err != nil {
+		return job, err
+	}
+	return p.sign(job)
+}
+
+// plain is the job without a signature.
+func (p *Plan) plain(stored []Stored) (grid.Job, error) {
 	if len(stored) != len(p.Sources) {
 		return grid.Job{}, fmt.Errorf("build job: have %d stored sources, want %d",
 			len(stored), len(p.Sources))

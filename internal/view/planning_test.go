@@ -95,10 +95,15 @@ func jobWithData(at time.Time) grid.Job {
 				{Dimension: grid.Computation, Weight: 1}, {Dimension: grid.Latency, Weight: 0.5},
 			},
 			Unattended: grid.UnattendedFinish,
+			Signature: grid.Signature{
+				Of: grid.SignedTemplate, Digest: strings.Repeat("0f", 64), Text: "t",
+				Items: 2, Root: strings.Repeat("f0", 32),
+			},
 		},
 		Count: 2, TTL: 1500 * time.Millisecond,
 		Items: []grid.Item{
-			{Value: "one", Inputs: []grid.Input{{Path: "/one", CID: "o", Bytes: 1}}}, {Value: "two"},
+			{Value: "one", Inputs: []grid.Input{{Path: "/one", CID: "o", Bytes: 1}}, Proof: "p"},
+			{Value: "two"},
 		},
 	}
 }

@@ -58,9 +58,10 @@ type AgentStatus struct {
 	Version   string        `json:"version"`
 	Started   Time          `json:"started"`
 	Addresses []string      `json:"addresses"`
-	Kinds     []string      `json:"kinds"`    // what it runs
-	Ceilings  Resources     `json:"ceilings"` // what the owner gives
-	InUse     Resources     `json:"in_use"`   // of that, taken
+	Kinds     []string      `json:"kinds"`             // what it runs
+	Signers   int           `json:"signers,omitempty"` // whose work it runs; left out: anyone
+	Ceilings  Resources     `json:"ceilings"`          // what the owner gives
+	InUse     Resources     `json:"in_use"`            // of that, taken
 	// of the ceilings, what other programs leave now, jobs included
 	Left *Resources `json:"left,omitempty"`
 	// of one core, nominal; left out: unknown

@@ -55,6 +55,40 @@ type JobSpec struct {
 	// outputs of jobs in after that become inputs when these are done
 	Takes []TakeSpec `json:"takes,omitempty"`
 	Held  bool       `json:"held,omitempty"` // it is not placed before it is released
+	// who vouches for what it runs
+	Signature *SignatureSpec `json:"signature,omitempty"`
+}
+
+// SignatureSpec is a grid.Signature as JSON.
+type SignatureSpec struct {
+	Of     string `json:"of"`              // template or module
+	Digest string `json:"digest"`          // BLAKE2b-512 of it, in hexadecimal digits
+	Text   string `json:"text"`            // as minisign writes it
+	Items  uint32 `json:"items,omitempty"` // that a template covers
+	Root   string `json:"root,omitempty"`  // of their Merkle tree, in hexadecimal digits
+}
+
+func fromSignature(s grid.Signature) *SignatureSpec {
+	if s.IsZero() {
+		return nil
+	}
+	return &SignatureSpec{
+		Of: s.Of.String(), Digest: s.Digest, Text: s.Text, Items: s.Items, Root: s.Root,
+	}
+}
+
+// grid converts back; what it does not know fails the validation of the job.
+func (s *SignatureSpec) grid() grid.Signature {
+	if s == nil {
+		return grid.Signature{}
+	}
+	out := grid.Signature{Digest: s.Digest, Text: s.Text, Items: s.Items, Root: s.Root}
+	for _, of := range []grid.SignedPart{grid.SignedTemplate, grid.SignedModule} {
+		if s.Of == of.String() {
+			out.Of = of
+		}
+	}
+	return out
 }
 
 // TakeSpec is a grid.Take as JSON.
@@ -90,6 +124,7 @@ type EnvSpec struct {
 type ItemSpec struct {
 	Value  string      `json:"value"`
 	Inputs []InputSpec `json:"inputs,omitempty"`
+	Proof  string      `json:"proof,omitempty"` // that a signed template covers it
 }
 
 // WeightsSpec is grid.Weights as JSON.
@@ -137,7 +172,7 @@ func FromJob(j grid.Job) JobSpec {
 		After:      j.After, Split: j.Split.String(), CommBytes: j.CommBytes, Flood: j.Flood,
 		Retries: j.Retries, MaxFailures: j.MaxFailures,
 		Replicas: j.Redundancy.ReplicasWord(), Agreement: j.Redundancy.Agreement,
-		Verify: j.Redundancy.Verify, Held: j.Held,
+		Verify: j.Redundancy.Verify, Held: j.Held, Signature: fromSignature(s.Signature),
 	}
 	for _, t := range j.Takes {
 		out.Takes = append(out.Takes, TakeSpec(t))
@@ -157,7 +192,9 @@ func FromJob(j grid.Job) JobSpec {
 		out.Outputs = append(out.Outputs, OutputSpec(o))
 	}
 	for _, item := range j.Items {
-		out.Items = append(out.Items, ItemSpec{Value: item.Value, Inputs: fromInputs(item.Inputs)})
+		out.Items = append(out.Items, ItemSpec{
+			Value: item.Value, Inputs: fromInputs(item.Inputs), Proof: item.Proof,
+		})
 	}
 	return out
 }
@@ -206,6 +243,7 @@ func (s JobSpec) Job() (grid.Job, error) {
 			},
 			Map: mapKind, Weights: weights, Unattended: unattended,
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
+			Signature: s.Signature.grid(),
 		},
 		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes,
 		Flood: s.Flood, Retries: s.Retries, MaxFailures: s.MaxFailures, Held: s.Held,
@@ -249,7 +287,9 @@ func (s JobSpec) fill(job *grid.Job) {
 		job.Takes = append(job.Takes, grid.Take(t))
 	}
 	for _, item := range s.Items {
-		job.Items = append(job.Items, grid.Item{Value: item.Value, Inputs: toInputs(item.Inputs)})
+		job.Items = append(job.Items, grid.Item{
+			Value: item.Value, Inputs: toInputs(item.Inputs), Proof: item.Proof,
+		})
 	}
 }
 

@@ -55,7 +55,7 @@ func (j *job) taskBytes(index uint32) int {
 
 // itemBytes is an upper bound of what a task adds to an award.
 func itemBytes(item grid.Item) int {
-	size := 32 + len(item.Value)
+	size := 40 + len(item.Value) + len(item.Proof)
 	for _, in := range item.Inputs {
 		size += 32 + len(in.Path) + len(in.CID)
 	}

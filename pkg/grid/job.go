@@ -174,12 +174,17 @@ type Spec struct {
 	Reservation JobID  // it runs in what that reservation holds, and nowhere else; empty = none
 	Overrun     Overrun
 	Checkpoint  Saving `json:",omitzero"` // when its tasks' states are saved
+	// Signature says who vouches for it.
+	Signature Signature `json:",omitzero"`
 }
 
 // Item sets one task of an array apart from the others.
 type Item struct {
 	Value  string  // replaces {{item}}
 	Inputs []Input // in addition to the common ones
+	// Proof shows that the item is one of those that a signed template covers, at most maxProof
+	// bytes; empty in other jobs.
+	Proof string `json:",omitempty"`
 }
 
 // Job is everything the submitter knows of what it submitted.
@@ -250,6 +255,9 @@ func (it Item) Validate() error {
 	if len(it.Value) > maxPath {
 		return invalidf("value: longer than %d bytes", maxPath)
 	}
+	if len(it.Proof) > maxProof {
+		return invalidf("proof: longer than %d bytes", maxProof)
+	}
 	return validateInputs(it.Inputs)
 }
 
@@ -279,7 +287,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
-		s.validateWhole(), s.Checkpoint.Validate(),
+		s.validateWhole(), s.Checkpoint.Validate(), s.Signature.Validate(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 

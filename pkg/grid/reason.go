@@ -62,7 +62,11 @@ const (
 	ReasonShare        Reason = 46 // the share that the link allows is used up
 	ReasonFull         Reason = 47 // no site of the domain has capacity for it
 	ReasonFlood        Reason = 48 // the peer cost the site too much, and is kept out for minutes
-	reasons                   = ReasonFlood
+	ReasonUnsigned     Reason = 49 // the site runs signed work only
+	ReasonSigner       Reason = 50 // its signer is not on the owner's list
+	ReasonSignerKind   Reason = 51 // its signer is, for other kinds of work
+	ReasonSignature    Reason = 52 // the signature does not fit the job
+	reasons                   = ReasonSignature
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -92,6 +96,10 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"that domain cannot be reached", "too many requests at the border",
 	"the share that the link allows is used up", "no site there has capacity",
 	"made this site too much work, and is kept out for some minutes",
+	"this site runs signed work only, and the job is not signed",
+	"this site runs signed work only, and the job's signer is not on its list",
+	"this site runs other kinds of work of the job's signer only",
+	"the job's signature does not fit the job",
 }
 
 // String is the reason in words a person understands.

@@ -33,6 +33,8 @@ type Requirement struct {
 	Project     string // whose share of a site it counts against; empty = none
 	Reservation JobID  // only sites that hold it can offer, out of what it holds; empty = none
 	Saves       bool   `json:",omitempty"` // only sites that save commands whole
+	// Signature says who vouches for the job.
+	Signature Signature `json:",omitzero"`
 }
 
 // Validate reports the first field that is out of its range.
@@ -58,7 +60,8 @@ func (r Requirement) Validate() error {
 		}
 	}
 	return firstError(r.Kind.Validate(), r.Need.Validate(), r.Window.Validate(), r.Weights.Validate(),
-		ValidateAxes(r.Axes), validateReservation(r.Kind, r.Reservation))
+		ValidateAxes(r.Axes), validateReservation(r.Kind, r.Reservation),
+		r.Signature.Validate())
 }
 
 // Validate reports the first field that is out of its range.
@@ -93,7 +96,7 @@ func (j Job) Requirement(
 		Kind: j.Spec.Kind, OS: j.Spec.OS, Arch: j.Spec.Arch, Need: j.Spec.Need, Runtime: j.Spec.Runtime,
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
 		Axes: j.Spec.Axes, Project: j.Spec.Project, Reservation: j.Spec.Reservation,
-		Saves: j.Spec.Checkpoint.Whole,
+		Saves: j.Spec.Checkpoint.Whole, Signature: j.Spec.Signature,
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{

@@ -22,6 +22,8 @@ type Task struct {
 	// CopyOf is the task whose copy it is, zero if it is the first or only one. All copies get the
 	// same random numbers.
 	CopyOf TaskID `json:",omitzero"`
+	// Signature is that of its job.
+	Signature Signature `json:",omitzero"`
 }
 
 // Original is the task itself, or the first of its copies.
@@ -47,7 +49,7 @@ func (s Spec) Expand(job JobID, index uint32, item Item) Task {
 	}
 	t := Task{
 		ID: TaskID{Job: job, Index: index}, Kind: s.Kind, Module: s.Module.CID,
-		Need: s.Need, TimeLimit: s.TimeLimit, Checkpoint: s.Checkpoint,
+		Need: s.Need, TimeLimit: s.TimeLimit, Checkpoint: s.Checkpoint, Signature: s.Signature,
 	}
 	for _, a := range s.Args {
 		t.Args = append(t.Args, fill(a))

@@ -87,6 +87,17 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Map:    small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Project: w.GetProject(),
 		Reservation: grid.JobID(w.GetReservation()), Saves: w.GetSaves(),
+		Signature: signature(w.GetSignature()),
+	}
+}
+
+func signature(w *wirepb.Signature) grid.Signature {
+	if w == nil {
+		return grid.Signature{}
+	}
+	return grid.Signature{
+		Of: small[grid.SignedPart](w.Of), Digest: w.Digest, Text: w.Text,
+		Items: w.Items, Root: w.Root,
 	}
 }
 
@@ -128,6 +139,7 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 			Whole: w.GetCheckpoint().GetWhole(),
 			Rule:  small[grid.SavingRule](w.GetCheckpoint().GetRule()),
 		},
+		Signature: signature(w.GetSignature()),
 	}
 }
 
@@ -139,7 +151,7 @@ func checkpoint(w *wirepb.Checkpoint) grid.Checkpoint {
 }
 
 func item(w *wirepb.Item) grid.Item {
-	return grid.Item{Value: w.GetValue(), Inputs: each(w.GetInputs(), input)}
+	return grid.Item{Value: w.GetValue(), Inputs: each(w.GetInputs(), input), Proof: w.GetProof()}
 }
 
 func offer(w *wirepb.Offer) grid.Offer {

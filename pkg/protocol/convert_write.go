@@ -75,6 +75,17 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
 		Project: r.Project, Reservation: string(r.Reservation), Saves: r.Saves,
+		Signature: wireSignature(r.Signature),
+	}
+}
+
+// wireSignature is nil where nobody has signed the job.
+func wireSignature(s grid.Signature) *wirepb.Signature {
+	if s.IsZero() {
+		return nil
+	}
+	return &wirepb.Signature{
+		Of: uint32(s.Of), Digest: s.Digest, Text: s.Text, Items: s.Items, Root: s.Root,
 	}
 }
 
@@ -104,7 +115,7 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Weights: wireWeights(s.Weights), Axes: each(s.Axes, wireAxis), Unattended: uint32(s.Unattended),
 		Priority: int32(s.Priority), Project: s.Project,
 		Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
-		Checkpoint: wireSaving(s.Checkpoint),
+		Checkpoint: wireSaving(s.Checkpoint), Signature: wireSignature(s.Signature),
 	}
 }
 
@@ -126,7 +137,7 @@ func wireCheckpoint(c grid.Checkpoint) *wirepb.Checkpoint {
 }
 
 func wireItem(it grid.Item) *wirepb.Item {
-	return &wirepb.Item{Value: it.Value, Inputs: each(it.Inputs, wireInput)}
+	return &wirepb.Item{Value: it.Value, Inputs: each(it.Inputs, wireInput), Proof: it.Proof}
 }
 
 func wireOffer(o grid.Offer) *wirepb.Offer {

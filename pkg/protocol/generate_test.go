@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -103,8 +104,26 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 		Sources: drawList(t, 3, drawSource), Window: drawWindow(t),
 		Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Project: drawText(t), Reservation: drawReservation(t),
-		Saves: rapid.Bool().Draw(t, "saves"),
+		Saves: rapid.Bool().Draw(t, "saves"), Signature: drawSignature(t),
 	}
+}
+
+func drawSignature(t *rapid.T) grid.Signature {
+	if !rapid.Bool().Draw(t, "signed") {
+		return grid.Signature{}
+	}
+	hexOf := func(n int) string { return hex.EncodeToString(drawBytes(t, n)) }
+	s := grid.Signature{
+		Of: grid.SignedModule, Digest: hexOf(64), Text: "text" + drawText(t),
+	}
+	if rapid.Bool().Draw(t, "template") {
+		s.Of = grid.SignedTemplate
+		s.Items = rapid.Uint32Range(0, grid.MaxSignedItems).Draw(t, "items")
+		if s.Items > 0 {
+			s.Root = hexOf(32)
+		}
+	}
+	return s
 }
 
 func drawAxes(t *rapid.T) []grid.Axis {
@@ -196,6 +215,7 @@ func drawSpec(t *rapid.T) grid.Spec {
 		Reservation: drawReservation(t), Overrun: rapid.SampledFrom(
 			[]grid.Overrun{grid.OverrunSuspend, grid.OverrunStop},
 		).Draw(t, "overrun"), Checkpoint: drawSaving(t, kind),
+		Signature: drawSignature(t),
 	}
 }
 
@@ -318,7 +338,9 @@ func drawAward(t *rapid.T) Award {
 	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
 		award.Tasks = append(award.Tasks, AwardedTask{
 			Index: i * 7, Token: grid.Token(rapid.Uint64Min(1).Draw(t, "token")),
-			Item:  grid.Item{Value: drawText(t), Inputs: drawList(t, 2, drawInput)},
+			Item: grid.Item{
+				Value: drawText(t), Inputs: drawList(t, 2, drawInput), Proof: drawText(t),
+			},
 			Saved: drawSaved(t), CopyOf: rapid.Uint32Range(0, i*7).Draw(t, "copy of"),
 		})
 	}

@@ -118,9 +118,15 @@ func (m *Machine) tryStart(a *attempt) {
 		m.missStart(a)
 		return
 	}
-	a.phase, a.started = phaseStarting, true
+	if m.isUnvouched(a) { // the list is another one than when it was awarded
+		m.stopUnvouched(a)
+		return
+	}
+	a.phase, a.started, a.vouched = phaseStarting, true, m.vouching.keys.Any()
 	m.save(a)
-	m.out.Emit(step.StartAttempt{Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil})
+	m.out.Emit(step.StartAttempt{
+		Attempt: a.id, Task: a.task, LeaseUntil: a.leaseUntil, Vouched: a.vouched,
+	})
 	m.out.Report(step.LevelInfo, eventStarted, about(a.id, a.submitter))
 }
 

@@ -106,8 +106,10 @@ func (m *Machine) consider(
 			v.decline(id, unfit)
 		case !valid:
 			v.decline(id, grid.Refusal{Reason: grid.ReasonInvalid, Never: true})
+		case !isCoveredItem(msg.Spec, t):
+			v.decline(id, grid.Refusal{Reason: grid.ReasonSignature, Never: true})
 		default:
-			if a := m.take(id, msg, awarded{task, t.Saved}, q); a != nil {
+			if a := m.take(id, msg, awarded{task, m.trusted(task, t.Saved)}, q); a != nil {
 				v.add(a)
 				continue
 			}
@@ -133,9 +135,12 @@ func (m *Machine) awardedRequirement(
 	req, s := entry.Value.requirement(), msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
 		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
-		s.Reservation == req.Reservation
-	if !same {
+		s.Reservation == req.Reservation && s.Signature == req.Signature
+	switch {
+	case !same:
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
+	case !isCovered(s):
+		return req, grid.Refusal{Reason: grid.ReasonSignature, Never: true}, false
 	}
 	// Parts that start together learn their start with the award.
 	req.Window = m.windowHere(from, s.Window)

@@ -9,6 +9,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/plan"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
+	"github.com/mrsmesh/mrsmesh/pkg/signed"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
 )
 
@@ -42,9 +43,11 @@ type Config struct {
 	MaxRuntime   time.Duration // longest estimate and running time the owner allows; 0 = no limit
 	DataBytes    int64         // space for data; one task may need an eighth of it; 0 = not known
 	WasmOnly     bool          // run nothing but WASM, whatever Capability says
-	Priced       bool          // the owner names a price
-	Price        float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
-	Prior        avail.Prior   // belief about this site's failures before its history is known
+	// Signers are those whose work is run; none: nothing has to be signed.
+	Signers []grid.Signer `json:",omitzero"`
+	Priced  bool          // the owner names a price
+	Price   float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
+	Prior   avail.Prior   // belief about this site's failures before its history is known
 
 	// Reports below that level are left out: experiments of millions of Steps need no traces of
 	// decisions.
@@ -124,7 +127,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: MaxRuntime: want 0 (no limit) to %s, have %s",
 			grid.ErrInvalid, grid.MaxRuntime, c.MaxRuntime))
 	}
-	errs = append(errs, c.Planning.validate())
+	_, err := signed.NewKeys(c.Signers)
+	errs = append(errs, c.Planning.validate(), err)
 	if c.DataBytes < 0 {
 		errs = append(errs, fmt.Errorf("%w: DataBytes: want 0 (not known) or more, have %d",
 			grid.ErrInvalid, c.DataBytes))

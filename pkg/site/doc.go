@@ -44,6 +44,7 @@
 //	yield.go          yielding to the owner's own work
 //	share.go          less than all of it is given: what takes more is suspended
 //	owner.go          pause, drain, capacity, bans
+//	vouching.go       whose work the owner runs: signatures
 //	peers.go          peers, links, held data
 //	roster.go         all attempts, and the ways to find them
 //	recent.go         a table that forgets what nobody asked for

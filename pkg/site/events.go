@@ -58,6 +58,7 @@ const (
 	eventShareChanged    = "share_changed"        // info; Value: percent of the cores
 	eventSurplus         = "surplus"              // info; an attempt takes more than the share
 	eventTermsChanged    = "terms_changed"        // info
+	eventSignersChanged  = "signers_changed"      // info; Value: how many are listed
 	eventOwnerBusy       = "owner_busy"           // info; Reason; Text = what was seen
 	eventOwnerAway       = "owner_away"           // info; the owner needs the machine no more
 	eventLearned         = "availability_learned" // debug; Value = days of observed availability

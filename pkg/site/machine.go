@@ -22,6 +22,7 @@ type Machine struct {
 	left       grid.Capability // what others leave of it now, and so what is offered
 	owner      owner
 	risk       risk
+	vouching   vouching // whose work is run
 
 	plan       planning // offers and commitments
 	cache      *cache.Cache[*announced]
@@ -52,7 +53,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, out: step.Out{Level: cfg.Reports},
 		capability: cfg.Capability, left: cfg.Capability,
 		plan: planning{Planner: newPlan(cfg, cfg.Capability.Total, 0)}, cache: requirements,
-		roster: newRoster(), submitters: newSubmitters(),
+		roster: newRoster(), submitters: newSubmitters(), vouching: newVouching(cfg.Signers),
 		links: links{peers: make(map[grid.SiteID]*peer)}, held: make(map[grid.DataDigest]struct{}),
 	}
 }

@@ -185,7 +185,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 		cfg.MoveAfter = in.MoveAfter
 	}
 	cfg.Planning.Ahead, cfg.Planning.Longest = in.Ahead, in.Longest
-	cfg.Priced, cfg.Price = in.Priced, in.Price
+	cfg.Priced, cfg.Price, cfg.Signers = in.Priced, in.Price, in.Signers
 	if err := cfg.Validate(); err != nil {
 		m.out.Report(step.LevelWarn, eventInvalid, step.Report{Text: err.Error()})
 		return
@@ -195,6 +195,7 @@ func (m *Machine) onTerms(in step.TermsChanged) {
 	m.out.Report(step.LevelInfo, eventTermsChanged, step.Report{})
 	m.rearmMoves()
 	m.bookingsChanged()
+	m.changeSigners(before.Signers)
 	if m.owner.needs() != grid.ReasonNone && cfg.OwnerPatience != before.OwnerPatience {
 		m.out.SetTimer(timerOwner, "", m.now.Add(cfg.OwnerPatience))
 	}

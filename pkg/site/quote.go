@@ -194,9 +194,12 @@ func (m *Machine) ask(req grid.Requirement, in inquiry, stageIn time.Duration) p
 
 // excluded returns a refusal for what the owner's rules or the calendar exclude permanently.
 func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Refusal, bool) {
+	unvouched := m.vouching.refuses(req.Kind, req.Signature)
 	switch {
 	case m.cfg.WasmOnly && req.Kind != grid.KindWasm:
 		return grid.Refusal{Reason: grid.ReasonKind, Never: true}, true
+	case unvouched != grid.ReasonNone:
+		return grid.Refusal{Reason: unvouched, Never: true}, true
 	case m.cfg.MaxRuntime > 0 && req.Runtime > m.cfg.MaxRuntime:
 		return grid.Refusal{
 			Reason: grid.ReasonRuntime, Never: true,

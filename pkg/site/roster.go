@@ -42,6 +42,7 @@ type attempt struct {
 
 	phase     phase
 	started   bool // StartAttempt was emitted
+	vouched   bool // with what it runs compared with what was signed
 	fetching  bool // Stage was emitted: the driver knows it
 	preparing bool // running, but its program is still compiled for this site
 

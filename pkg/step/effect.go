@@ -64,6 +64,9 @@ type StartAttempt struct {
 	Attempt    grid.AttemptID
 	Task       grid.Task
 	LeaseUntil time.Time // on the driver's clock (now)
+	// Vouched: the owner runs signed work only. Before anything starts the driver compares what
+	// lies there, byte for byte, with what Task.Signature is about.
+	Vouched bool `json:",omitempty"`
 }
 
 // Verify asks whether the sandbox could keep a plan for an attempt that was promised a

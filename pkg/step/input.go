@@ -198,6 +198,8 @@ type TermsChanged struct {
 	Longest   time.Duration // others reserve for at most so long; 0 = no limit
 	Priced    bool          // the owner names a price
 	Price     float64       // of an hour of a core, in the owners' own unit, 0 to 1e9
+	// Signers are those whose work the site runs; none: nothing has to be signed.
+	Signers []grid.Signer `json:",omitzero"`
 }
 
 // Collected answers Collect.

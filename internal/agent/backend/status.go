@@ -64,6 +64,7 @@ func (b *Backend) Status(ctx context.Context) (view.AgentStatus, error) {
 		known.Room = room // the answer must be current
 	}
 	s.Owner, s.Walls = ownerView(b.agent.Terms().Owner, known.Owner), known.Walls
+	s.Signers = len(b.agent.Terms().Signers)
 	s.Machine = machineView(b.cfg.Host.Machine, known)
 	if s.Machine != nil {
 		s.Machine.KeptDiskBytes = b.agent.Terms().Owner.FreeDisk

@@ -1708,6 +1708,7 @@ type Requirement struct {
 	Project       string                 `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
 	Reservation   string                 `protobuf:"bytes,12,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	Saves         bool                   `protobuf:"varint,13,opt,name=saves,proto3" json:"saves,omitempty"`
+	Signature     *Signature             `protobuf:"bytes,14,opt,name=signature,proto3" json:"signature,omitempty"` // left out where nobody has signed the job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1833,6 +1834,90 @@ func (x *Requirement) GetSaves() bool {
 	return false
 }
 
+func (x *Requirement) GetSignature() *Signature {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// Signature is a claim that somebody vouches for what a job runs.
+type Signature struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            uint32                 `protobuf:"varint,1,opt,name=of,proto3" json:"of,omitempty"`        // 1 = its template, 2 = its module
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"` // BLAKE2b-512 of that, in hexadecimal digits
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`     // as minisign writes it
+	Items         uint32                 `protobuf:"varint,4,opt,name=items,proto3" json:"items,omitempty"`  // that the template covers
+	Root          string                 `protobuf:"bytes,5,opt,name=root,proto3" json:"root,omitempty"`     // of their Merkle tree, in hexadecimal digits
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Signature) Reset() {
+	*x = Signature{}
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Signature) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Signature) ProtoMessage() {}
+
+func (x *Signature) ProtoReflect() protoreflect.Message {
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Signature.ProtoReflect.Descriptor instead.
+func (*Signature) Descriptor() ([]byte, []int) {
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Signature) GetOf() uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *Signature) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Signature) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Signature) GetItems() uint32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
+}
+
+func (x *Signature) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
 type Input struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1845,7 +1930,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1942,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[11]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1955,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Input) GetPath() string {
@@ -1911,7 +1996,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2008,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[12]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2021,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Output) GetPath() string {
@@ -1963,7 +2048,7 @@ type EnvVar struct {
 
 func (x *EnvVar) Reset() {
 	*x = EnvVar{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2060,7 @@ func (x *EnvVar) String() string {
 func (*EnvVar) ProtoMessage() {}
 
 func (x *EnvVar) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[13]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2073,7 @@ func (x *EnvVar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvVar.ProtoReflect.Descriptor instead.
 func (*EnvVar) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EnvVar) GetName() string {
@@ -2029,13 +2114,14 @@ type Spec struct {
 	Reservation   string                 `protobuf:"bytes,20,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	Overrun       uint32                 `protobuf:"varint,21,opt,name=overrun,proto3" json:"overrun,omitempty"`
 	Checkpoint    *Saving                `protobuf:"bytes,22,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Signature     *Signature             `protobuf:"bytes,23,opt,name=signature,proto3" json:"signature,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2133,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[14]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2146,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{14}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Spec) GetName() string {
@@ -2217,6 +2303,13 @@ func (x *Spec) GetCheckpoint() *Saving {
 	return nil
 }
 
+func (x *Spec) GetSignature() *Signature {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
 // Saving is left out where the site decides.
 type Saving struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2230,7 +2323,7 @@ type Saving struct {
 
 func (x *Saving) Reset() {
 	*x = Saving{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2335,7 @@ func (x *Saving) String() string {
 func (*Saving) ProtoMessage() {}
 
 func (x *Saving) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[15]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2348,7 @@ func (x *Saving) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saving.ProtoReflect.Descriptor instead.
 func (*Saving) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Saving) GetOff() bool {
@@ -2290,13 +2383,14 @@ type Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	Inputs        []*Input               `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Proof         string                 `protobuf:"bytes,3,opt,name=proof,proto3" json:"proof,omitempty"` // that a signed template covers it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2402,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[16]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2415,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{16}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Item) GetValue() string {
@@ -2336,6 +2430,13 @@ func (x *Item) GetInputs() []*Input {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Item) GetProof() string {
+	if x != nil {
+		return x.Proof
+	}
+	return ""
 }
 
 type Parts struct {
@@ -2355,7 +2456,7 @@ type Parts struct {
 
 func (x *Parts) Reset() {
 	*x = Parts{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2468,7 @@ func (x *Parts) String() string {
 func (*Parts) ProtoMessage() {}
 
 func (x *Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[17]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2481,7 @@ func (x *Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parts.ProtoReflect.Descriptor instead.
 func (*Parts) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{17}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Parts) GetX() float64 {
@@ -2463,7 +2564,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2576,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[18]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2589,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{18}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Offer) GetId() uint64 {
@@ -2566,7 +2667,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2679,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[19]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2692,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{19}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Refusal) GetReason() uint32 {
@@ -2633,7 +2734,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2746,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[20]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2759,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{20}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Attempt) GetJob() string {
@@ -2694,7 +2795,7 @@ type Produced struct {
 
 func (x *Produced) Reset() {
 	*x = Produced{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2807,7 @@ func (x *Produced) String() string {
 func (*Produced) ProtoMessage() {}
 
 func (x *Produced) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[21]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2820,7 @@ func (x *Produced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Produced.ProtoReflect.Descriptor instead.
 func (*Produced) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{21}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Produced) GetPath() string {
@@ -2765,7 +2866,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2878,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[22]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2891,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{22}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Exit) GetCause() uint32 {
@@ -2863,7 +2964,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2976,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[23]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +2989,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{23}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Hello) GetMinVersion() uint32 {
@@ -2997,7 +3098,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3110,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[24]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3123,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{24}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Run) GetNumber() uint64 {
@@ -3082,7 +3183,7 @@ type Announce struct {
 
 func (x *Announce) Reset() {
 	*x = Announce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3195,7 @@ func (x *Announce) String() string {
 func (*Announce) ProtoMessage() {}
 
 func (x *Announce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[25]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3208,7 @@ func (x *Announce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announce.ProtoReflect.Descriptor instead.
 func (*Announce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{25}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Announce) GetJob() string {
@@ -3224,7 +3325,7 @@ type Reannounce struct {
 
 func (x *Reannounce) Reset() {
 	*x = Reannounce{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3337,7 @@ func (x *Reannounce) String() string {
 func (*Reannounce) ProtoMessage() {}
 
 func (x *Reannounce) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[26]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3350,7 @@ func (x *Reannounce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reannounce.ProtoReflect.Descriptor instead.
 func (*Reannounce) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{26}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Reannounce) GetJob() string {
@@ -3318,7 +3419,7 @@ type NeedRequirements struct {
 
 func (x *NeedRequirements) Reset() {
 	*x = NeedRequirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3431,7 @@ func (x *NeedRequirements) String() string {
 func (*NeedRequirements) ProtoMessage() {}
 
 func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[27]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3444,7 @@ func (x *NeedRequirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedRequirements.ProtoReflect.Descriptor instead.
 func (*NeedRequirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{27}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NeedRequirements) GetJob() string {
@@ -3369,7 +3470,7 @@ type Requirements struct {
 
 func (x *Requirements) Reset() {
 	*x = Requirements{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3482,7 @@ func (x *Requirements) String() string {
 func (*Requirements) ProtoMessage() {}
 
 func (x *Requirements) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[28]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3495,7 @@ func (x *Requirements) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requirements.ProtoReflect.Descriptor instead.
 func (*Requirements) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{28}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Requirements) GetAnnounce() *Announce {
@@ -3415,7 +3516,7 @@ type Bid struct {
 
 func (x *Bid) Reset() {
 	*x = Bid{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3528,7 @@ func (x *Bid) String() string {
 func (*Bid) ProtoMessage() {}
 
 func (x *Bid) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[29]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3541,7 @@ func (x *Bid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bid.ProtoReflect.Descriptor instead.
 func (*Bid) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{29}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Bid) GetJob() string {
@@ -3475,7 +3576,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3588,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[30]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3601,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{30}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Refuse) GetJob() string {
@@ -3533,7 +3634,7 @@ type Vacancy struct {
 
 func (x *Vacancy) Reset() {
 	*x = Vacancy{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +3646,7 @@ func (x *Vacancy) String() string {
 func (*Vacancy) ProtoMessage() {}
 
 func (x *Vacancy) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[31]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +3659,7 @@ func (x *Vacancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacancy.ProtoReflect.Descriptor instead.
 func (*Vacancy) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{31}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Vacancy) GetJobs() []string {
@@ -3581,7 +3682,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3694,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[32]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3707,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{32}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Checkpoint) GetNumber() uint64 {
@@ -3657,7 +3758,7 @@ type AwardedTask struct {
 
 func (x *AwardedTask) Reset() {
 	*x = AwardedTask{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3770,7 @@ func (x *AwardedTask) String() string {
 func (*AwardedTask) ProtoMessage() {}
 
 func (x *AwardedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[33]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3783,7 @@ func (x *AwardedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwardedTask.ProtoReflect.Descriptor instead.
 func (*AwardedTask) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{33}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AwardedTask) GetIndex() uint32 {
@@ -3737,7 +3838,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3850,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[34]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3863,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{34}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Award) GetJob() string {
@@ -3842,7 +3943,7 @@ type HoldOffer struct {
 
 func (x *HoldOffer) Reset() {
 	*x = HoldOffer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3955,7 @@ func (x *HoldOffer) String() string {
 func (*HoldOffer) ProtoMessage() {}
 
 func (x *HoldOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[35]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3968,7 @@ func (x *HoldOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldOffer.ProtoReflect.Descriptor instead.
 func (*HoldOffer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{35}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HoldOffer) GetJob() string {
@@ -3922,7 +4023,7 @@ type MayStart struct {
 
 func (x *MayStart) Reset() {
 	*x = MayStart{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4035,7 @@ func (x *MayStart) String() string {
 func (*MayStart) ProtoMessage() {}
 
 func (x *MayStart) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[36]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4048,7 @@ func (x *MayStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MayStart.ProtoReflect.Descriptor instead.
 func (*MayStart) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{36}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MayStart) GetRenewal() uint64 {
@@ -3974,7 +4075,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4087,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[37]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4100,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{37}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Accepted) GetAttempts() []*Attempt {
@@ -4027,7 +4128,7 @@ type Declined struct {
 
 func (x *Declined) Reset() {
 	*x = Declined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4140,7 @@ func (x *Declined) String() string {
 func (*Declined) ProtoMessage() {}
 
 func (x *Declined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[38]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4153,7 @@ func (x *Declined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declined.ProtoReflect.Descriptor instead.
 func (*Declined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{38}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Declined) GetAttempts() []*Attempt {
@@ -4087,7 +4188,7 @@ type Clear struct {
 
 func (x *Clear) Reset() {
 	*x = Clear{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4099,7 +4200,7 @@ func (x *Clear) String() string {
 func (*Clear) ProtoMessage() {}
 
 func (x *Clear) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[39]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4112,7 +4213,7 @@ func (x *Clear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clear.ProtoReflect.Descriptor instead.
 func (*Clear) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{39}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Clear) GetJob() string {
@@ -4148,7 +4249,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4160,7 +4261,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[40]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4173,7 +4274,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{40}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Renew) GetRenewal() uint64 {
@@ -4215,7 +4316,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4227,7 +4328,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[41]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4240,7 +4341,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{41}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Listing) GetAlso() []*Attempt {
@@ -4275,7 +4376,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4388,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[42]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4401,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{42}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Lease) GetRenewal() uint64 {
@@ -4333,7 +4434,7 @@ type Fence struct {
 
 func (x *Fence) Reset() {
 	*x = Fence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +4446,7 @@ func (x *Fence) String() string {
 func (*Fence) ProtoMessage() {}
 
 func (x *Fence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[43]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +4459,7 @@ func (x *Fence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fence.ProtoReflect.Descriptor instead.
 func (*Fence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{43}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Fence) GetBelow() []*Attempt {
@@ -4377,7 +4478,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4490,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[44]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4503,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{44}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Cancel) GetJob() string {
@@ -4427,7 +4528,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4540,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[45]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4553,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{45}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Progress) GetAttempt() *Attempt {
@@ -4516,7 +4617,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4629,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[46]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4642,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{46}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Exited) GetAttempt() *Attempt {
@@ -4581,7 +4682,7 @@ type ExitAck struct {
 
 func (x *ExitAck) Reset() {
 	*x = ExitAck{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4694,7 @@ func (x *ExitAck) String() string {
 func (*ExitAck) ProtoMessage() {}
 
 func (x *ExitAck) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[47]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4707,7 @@ func (x *ExitAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitAck.ProtoReflect.Descriptor instead.
 func (*ExitAck) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{47}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExitAck) GetAttempts() []*Attempt {
@@ -4626,7 +4727,7 @@ type Checkpointed struct {
 
 func (x *Checkpointed) Reset() {
 	*x = Checkpointed{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4739,7 @@ func (x *Checkpointed) String() string {
 func (*Checkpointed) ProtoMessage() {}
 
 func (x *Checkpointed) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[48]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4752,7 @@ func (x *Checkpointed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpointed.ProtoReflect.Descriptor instead.
 func (*Checkpointed) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{48}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Checkpointed) GetAttempt() *Attempt {
@@ -4679,7 +4780,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4792,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[49]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +4805,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{49}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Held) GetAttempt() *Attempt {
@@ -4738,7 +4839,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4851,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[50]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4864,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{50}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Move) GetAttempt() *Attempt {
@@ -4793,7 +4894,7 @@ type Movable struct {
 
 func (x *Movable) Reset() {
 	*x = Movable{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4805,7 +4906,7 @@ func (x *Movable) String() string {
 func (*Movable) ProtoMessage() {}
 
 func (x *Movable) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[51]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4818,7 +4919,7 @@ func (x *Movable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Movable.ProtoReflect.Descriptor instead.
 func (*Movable) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{51}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Movable) GetAttempt() *Attempt {
@@ -4873,7 +4974,7 @@ type Testimony struct {
 
 func (x *Testimony) Reset() {
 	*x = Testimony{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +4986,7 @@ func (x *Testimony) String() string {
 func (*Testimony) ProtoMessage() {}
 
 func (x *Testimony) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[52]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +4999,7 @@ func (x *Testimony) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Testimony.ProtoReflect.Descriptor instead.
 func (*Testimony) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{52}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Testimony) GetAuthor() string {
@@ -4949,7 +5050,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5062,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[53]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5075,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{53}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Statement) GetAbout() string {
@@ -5025,7 +5126,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5138,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[54]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5151,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{54}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *MemberRecord) GetSigned() []byte {
@@ -5091,7 +5192,7 @@ type SignedMember struct {
 
 func (x *SignedMember) Reset() {
 	*x = SignedMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5204,7 @@ func (x *SignedMember) String() string {
 func (*SignedMember) ProtoMessage() {}
 
 func (x *SignedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[55]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5217,7 @@ func (x *SignedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedMember.ProtoReflect.Descriptor instead.
 func (*SignedMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{55}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SignedMember) GetContext() string {
@@ -5181,7 +5282,7 @@ type Succession struct {
 
 func (x *Succession) Reset() {
 	*x = Succession{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5193,7 +5294,7 @@ func (x *Succession) String() string {
 func (*Succession) ProtoMessage() {}
 
 func (x *Succession) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[56]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5307,7 @@ func (x *Succession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Succession.ProtoReflect.Descriptor instead.
 func (*Succession) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{56}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Succession) GetSigned() []byte {
@@ -5247,7 +5348,7 @@ type SignedSuccession struct {
 
 func (x *SignedSuccession) Reset() {
 	*x = SignedSuccession{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5259,7 +5360,7 @@ func (x *SignedSuccession) String() string {
 func (*SignedSuccession) ProtoMessage() {}
 
 func (x *SignedSuccession) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[57]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5272,7 +5373,7 @@ func (x *SignedSuccession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedSuccession.ProtoReflect.Descriptor instead.
 func (*SignedSuccession) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{57}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SignedSuccession) GetContext() string {
@@ -5343,7 +5444,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5355,7 +5456,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[58]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5368,7 +5469,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{58}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Roster) GetRecords() []*MemberRecord {
@@ -5410,7 +5511,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5523,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[59]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5536,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{59}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -5472,7 +5573,7 @@ type JoinAnswer struct {
 
 func (x *JoinAnswer) Reset() {
 	*x = JoinAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5484,7 +5585,7 @@ func (x *JoinAnswer) String() string {
 func (*JoinAnswer) ProtoMessage() {}
 
 func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[60]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5497,7 +5598,7 @@ func (x *JoinAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinAnswer.ProtoReflect.Descriptor instead.
 func (*JoinAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{60}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *JoinAnswer) GetRefusal() uint32 {
@@ -5544,7 +5645,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5556,7 +5657,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[61]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5569,7 +5670,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{61}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Check) GetNumber() uint64 {
@@ -5592,7 +5693,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5705,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[62]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5718,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{62}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Checked) GetNumber() uint64 {
@@ -5666,7 +5767,7 @@ type Behalf struct {
 
 func (x *Behalf) Reset() {
 	*x = Behalf{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5678,7 +5779,7 @@ func (x *Behalf) String() string {
 func (*Behalf) ProtoMessage() {}
 
 func (x *Behalf) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[63]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5691,7 +5792,7 @@ func (x *Behalf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Behalf.ProtoReflect.Descriptor instead.
 func (*Behalf) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{63}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Behalf) GetOwner() string {
@@ -5727,7 +5828,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5739,7 +5840,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[64]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5752,7 +5853,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{64}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Certificate) GetSigned() []byte {
@@ -5783,7 +5884,7 @@ type SignedCertificate struct {
 
 func (x *SignedCertificate) Reset() {
 	*x = SignedCertificate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5795,7 +5896,7 @@ func (x *SignedCertificate) String() string {
 func (*SignedCertificate) ProtoMessage() {}
 
 func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[65]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5808,7 +5909,7 @@ func (x *SignedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCertificate.ProtoReflect.Descriptor instead.
 func (*SignedCertificate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{65}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SignedCertificate) GetContext() string {
@@ -5849,7 +5950,7 @@ type CertMember struct {
 
 func (x *CertMember) Reset() {
 	*x = CertMember{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5861,7 +5962,7 @@ func (x *CertMember) String() string {
 func (*CertMember) ProtoMessage() {}
 
 func (x *CertMember) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[66]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5874,7 +5975,7 @@ func (x *CertMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertMember.ProtoReflect.Descriptor instead.
 func (*CertMember) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{66}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CertMember) GetId() uint64 {
@@ -5906,7 +6007,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5918,7 +6019,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[67]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5931,7 +6032,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{67}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Group) GetOwner() string {
@@ -5993,7 +6094,7 @@ type StandbyAsk struct {
 
 func (x *StandbyAsk) Reset() {
 	*x = StandbyAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6005,7 +6106,7 @@ func (x *StandbyAsk) String() string {
 func (*StandbyAsk) ProtoMessage() {}
 
 func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[68]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6018,7 +6119,7 @@ func (x *StandbyAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAsk.ProtoReflect.Descriptor instead.
 func (*StandbyAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{68}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StandbyAsk) GetEpoch() uint64 {
@@ -6047,7 +6148,7 @@ type StandbyAnswer struct {
 
 func (x *StandbyAnswer) Reset() {
 	*x = StandbyAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6059,7 +6160,7 @@ func (x *StandbyAnswer) String() string {
 func (*StandbyAnswer) ProtoMessage() {}
 
 func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[69]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6072,7 +6173,7 @@ func (x *StandbyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyAnswer.ProtoReflect.Descriptor instead.
 func (*StandbyAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{69}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *StandbyAnswer) GetAccept() bool {
@@ -6115,7 +6216,7 @@ type GroupAsk struct {
 
 func (x *GroupAsk) Reset() {
 	*x = GroupAsk{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6127,7 +6228,7 @@ func (x *GroupAsk) String() string {
 func (*GroupAsk) ProtoMessage() {}
 
 func (x *GroupAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[70]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6140,7 +6241,7 @@ func (x *GroupAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAsk.ProtoReflect.Descriptor instead.
 func (*GroupAsk) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{70}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GroupAsk) GetOwner() string {
@@ -6167,7 +6268,7 @@ type GroupAnswer struct {
 
 func (x *GroupAnswer) Reset() {
 	*x = GroupAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6179,7 +6280,7 @@ func (x *GroupAnswer) String() string {
 func (*GroupAnswer) ProtoMessage() {}
 
 func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[71]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6192,7 +6293,7 @@ func (x *GroupAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAnswer.ProtoReflect.Descriptor instead.
 func (*GroupAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{71}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GroupAnswer) GetOwner() string {
@@ -6220,7 +6321,7 @@ type StandbyNews struct {
 
 func (x *StandbyNews) Reset() {
 	*x = StandbyNews{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6232,7 +6333,7 @@ func (x *StandbyNews) String() string {
 func (*StandbyNews) ProtoMessage() {}
 
 func (x *StandbyNews) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[72]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6245,7 +6346,7 @@ func (x *StandbyNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StandbyNews.ProtoReflect.Descriptor instead.
 func (*StandbyNews) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{72}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *StandbyNews) GetCertificate() []byte {
@@ -6278,7 +6379,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6290,7 +6391,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[73]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6303,7 +6404,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{73}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Rejoin) GetCertificate() []byte {
@@ -6327,7 +6428,7 @@ type Keep struct {
 
 func (x *Keep) Reset() {
 	*x = Keep{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6339,7 +6440,7 @@ func (x *Keep) String() string {
 func (*Keep) ProtoMessage() {}
 
 func (x *Keep) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[74]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6352,7 +6453,7 @@ func (x *Keep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keep.ProtoReflect.Descriptor instead.
 func (*Keep) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{74}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Keep) GetOwner() string {
@@ -6408,7 +6509,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6420,7 +6521,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[75]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6433,7 +6534,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{75}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Kept) GetOwner() string {
@@ -6475,7 +6576,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6487,7 +6588,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[76]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6500,7 +6601,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{76}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Bookings) GetTerm() uint64 {
@@ -6589,7 +6690,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6601,7 +6702,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[77]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6614,7 +6715,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{77}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Booking) GetAttempt() *Attempt {
@@ -6684,7 +6785,7 @@ type Booked struct {
 
 func (x *Booked) Reset() {
 	*x = Booked{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6696,7 +6797,7 @@ func (x *Booked) String() string {
 func (*Booked) ProtoMessage() {}
 
 func (x *Booked) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[78]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6709,7 +6810,7 @@ func (x *Booked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booked.ProtoReflect.Descriptor instead.
 func (*Booked) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{78}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Booked) GetTerm() uint64 {
@@ -6747,7 +6848,7 @@ type Remap struct {
 
 func (x *Remap) Reset() {
 	*x = Remap{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6759,7 +6860,7 @@ func (x *Remap) String() string {
 func (*Remap) ProtoMessage() {}
 
 func (x *Remap) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[79]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6772,7 +6873,7 @@ func (x *Remap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remap.ProtoReflect.Descriptor instead.
 func (*Remap) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{79}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Remap) GetTerm() uint64 {
@@ -6828,7 +6929,7 @@ type RemapMove struct {
 
 func (x *RemapMove) Reset() {
 	*x = RemapMove{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6840,7 +6941,7 @@ func (x *RemapMove) String() string {
 func (*RemapMove) ProtoMessage() {}
 
 func (x *RemapMove) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[80]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6853,7 +6954,7 @@ func (x *RemapMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemapMove.ProtoReflect.Descriptor instead.
 func (*RemapMove) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{80}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *RemapMove) GetJob() string {
@@ -6888,7 +6989,7 @@ type Remapped struct {
 
 func (x *Remapped) Reset() {
 	*x = Remapped{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6900,7 +7001,7 @@ func (x *Remapped) String() string {
 func (*Remapped) ProtoMessage() {}
 
 func (x *Remapped) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[81]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6913,7 +7014,7 @@ func (x *Remapped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remapped.ProtoReflect.Descriptor instead.
 func (*Remapped) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{81}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Remapped) GetTerm() uint64 {
@@ -6947,7 +7048,7 @@ type Favours struct {
 
 func (x *Favours) Reset() {
 	*x = Favours{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6959,7 +7060,7 @@ func (x *Favours) String() string {
 func (*Favours) ProtoMessage() {}
 
 func (x *Favours) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[82]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6972,7 +7073,7 @@ func (x *Favours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Favours.ProtoReflect.Descriptor instead.
 func (*Favours) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{82}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Favours) GetTerm() uint64 {
@@ -7000,7 +7101,7 @@ type FavoursNoted struct {
 
 func (x *FavoursNoted) Reset() {
 	*x = FavoursNoted{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7012,7 +7113,7 @@ func (x *FavoursNoted) String() string {
 func (*FavoursNoted) ProtoMessage() {}
 
 func (x *FavoursNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[83]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7025,7 +7126,7 @@ func (x *FavoursNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FavoursNoted.ProtoReflect.Descriptor instead.
 func (*FavoursNoted) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{83}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FavoursNoted) GetTerm() uint64 {
@@ -7060,7 +7161,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7072,7 +7173,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[84]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7085,7 +7186,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{84}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Account) GetDomain() string {
@@ -7125,7 +7226,7 @@ type Neighbours struct {
 
 func (x *Neighbours) Reset() {
 	*x = Neighbours{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7137,7 +7238,7 @@ func (x *Neighbours) String() string {
 func (*Neighbours) ProtoMessage() {}
 
 func (x *Neighbours) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[85]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7150,7 +7251,7 @@ func (x *Neighbours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbours.ProtoReflect.Descriptor instead.
 func (*Neighbours) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{85}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Neighbours) GetGateway() string {
@@ -7202,7 +7303,7 @@ type Mandate struct {
 
 func (x *Mandate) Reset() {
 	*x = Mandate{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7214,7 +7315,7 @@ func (x *Mandate) String() string {
 func (*Mandate) ProtoMessage() {}
 
 func (x *Mandate) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[86]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7227,7 +7328,7 @@ func (x *Mandate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mandate.ProtoReflect.Descriptor instead.
 func (*Mandate) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{86}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Mandate) GetSite() string {
@@ -7274,7 +7375,7 @@ type Handover struct {
 
 func (x *Handover) Reset() {
 	*x = Handover{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7286,7 +7387,7 @@ func (x *Handover) String() string {
 func (*Handover) ProtoMessage() {}
 
 func (x *Handover) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[87]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7299,7 +7400,7 @@ func (x *Handover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handover.ProtoReflect.Descriptor instead.
 func (*Handover) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{87}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Handover) GetGateway() string {
@@ -7355,7 +7456,7 @@ type Neighbour struct {
 
 func (x *Neighbour) Reset() {
 	*x = Neighbour{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7367,7 +7468,7 @@ func (x *Neighbour) String() string {
 func (*Neighbour) ProtoMessage() {}
 
 func (x *Neighbour) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[88]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7380,7 +7481,7 @@ func (x *Neighbour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbour.ProtoReflect.Descriptor instead.
 func (*Neighbour) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{88}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Neighbour) GetDomain() string {
@@ -7416,7 +7517,7 @@ type Passage struct {
 
 func (x *Passage) Reset() {
 	*x = Passage{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7428,7 +7529,7 @@ func (x *Passage) String() string {
 func (*Passage) ProtoMessage() {}
 
 func (x *Passage) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[89]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7441,7 +7542,7 @@ func (x *Passage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Passage.ProtoReflect.Descriptor instead.
 func (*Passage) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{89}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Passage) GetRequest() uint64 {
@@ -7479,7 +7580,7 @@ type BorderQuery struct {
 
 func (x *BorderQuery) Reset() {
 	*x = BorderQuery{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7491,7 +7592,7 @@ func (x *BorderQuery) String() string {
 func (*BorderQuery) ProtoMessage() {}
 
 func (x *BorderQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[90]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7504,7 +7605,7 @@ func (x *BorderQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderQuery.ProtoReflect.Descriptor instead.
 func (*BorderQuery) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{90}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *BorderQuery) GetPassage() *Passage {
@@ -7561,7 +7662,7 @@ type BorderAnswer struct {
 
 func (x *BorderAnswer) Reset() {
 	*x = BorderAnswer{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7573,7 +7674,7 @@ func (x *BorderAnswer) String() string {
 func (*BorderAnswer) ProtoMessage() {}
 
 func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[91]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7586,7 +7687,7 @@ func (x *BorderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderAnswer.ProtoReflect.Descriptor instead.
 func (*BorderAnswer) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{91}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *BorderAnswer) GetJob() string {
@@ -7629,7 +7730,7 @@ type BorderOrder struct {
 
 func (x *BorderOrder) Reset() {
 	*x = BorderOrder{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7641,7 +7742,7 @@ func (x *BorderOrder) String() string {
 func (*BorderOrder) ProtoMessage() {}
 
 func (x *BorderOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[92]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7654,7 +7755,7 @@ func (x *BorderOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderOrder.ProtoReflect.Descriptor instead.
 func (*BorderOrder) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{92}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *BorderOrder) GetPassage() *Passage {
@@ -7695,7 +7796,7 @@ type BorderDeclined struct {
 
 func (x *BorderDeclined) Reset() {
 	*x = BorderDeclined{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7707,7 +7808,7 @@ func (x *BorderDeclined) String() string {
 func (*BorderDeclined) ProtoMessage() {}
 
 func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[93]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7720,7 +7821,7 @@ func (x *BorderDeclined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderDeclined.ProtoReflect.Descriptor instead.
 func (*BorderDeclined) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{93}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *BorderDeclined) GetAttempts() []*Attempt {
@@ -7747,7 +7848,7 @@ type BorderRenew struct {
 
 func (x *BorderRenew) Reset() {
 	*x = BorderRenew{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7759,7 +7860,7 @@ func (x *BorderRenew) String() string {
 func (*BorderRenew) ProtoMessage() {}
 
 func (x *BorderRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[94]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7772,7 +7873,7 @@ func (x *BorderRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderRenew.ProtoReflect.Descriptor instead.
 func (*BorderRenew) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{94}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BorderRenew) GetNumber() uint64 {
@@ -7800,7 +7901,7 @@ type BorderLease struct {
 
 func (x *BorderLease) Reset() {
 	*x = BorderLease{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7812,7 +7913,7 @@ func (x *BorderLease) String() string {
 func (*BorderLease) ProtoMessage() {}
 
 func (x *BorderLease) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[95]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7825,7 +7926,7 @@ func (x *BorderLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderLease.ProtoReflect.Descriptor instead.
 func (*BorderLease) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{95}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BorderLease) GetNumber() uint64 {
@@ -7863,7 +7964,7 @@ type BorderState struct {
 
 func (x *BorderState) Reset() {
 	*x = BorderState{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7875,7 +7976,7 @@ func (x *BorderState) String() string {
 func (*BorderState) ProtoMessage() {}
 
 func (x *BorderState) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[96]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7888,7 +7989,7 @@ func (x *BorderState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderState.ProtoReflect.Descriptor instead.
 func (*BorderState) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{96}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BorderState) GetAttempt() *Attempt {
@@ -7946,7 +8047,7 @@ type BorderEnd struct {
 
 func (x *BorderEnd) Reset() {
 	*x = BorderEnd{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7958,7 +8059,7 @@ func (x *BorderEnd) String() string {
 func (*BorderEnd) ProtoMessage() {}
 
 func (x *BorderEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[97]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7971,7 +8072,7 @@ func (x *BorderEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderEnd.ProtoReflect.Descriptor instead.
 func (*BorderEnd) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{97}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *BorderEnd) GetAttempt() *Attempt {
@@ -8018,7 +8119,7 @@ type BorderFence struct {
 
 func (x *BorderFence) Reset() {
 	*x = BorderFence{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8030,7 +8131,7 @@ func (x *BorderFence) String() string {
 func (*BorderFence) ProtoMessage() {}
 
 func (x *BorderFence) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[98]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8043,7 +8144,7 @@ func (x *BorderFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderFence.ProtoReflect.Descriptor instead.
 func (*BorderFence) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{98}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *BorderFence) GetBelow() []*Attempt {
@@ -8070,7 +8171,7 @@ type BorderReceipt struct {
 
 func (x *BorderReceipt) Reset() {
 	*x = BorderReceipt{}
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8082,7 +8183,7 @@ func (x *BorderReceipt) String() string {
 func (*BorderReceipt) ProtoMessage() {}
 
 func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[99]
+	mi := &file_pkg_protocol_wirepb_wire_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8095,7 +8196,7 @@ func (x *BorderReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BorderReceipt.ProtoReflect.Descriptor instead.
 func (*BorderReceipt) Descriptor() ([]byte, []int) {
-	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{99}
+	return file_pkg_protocol_wirepb_wire_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *BorderReceipt) GetAttempt() *Attempt {
@@ -8278,7 +8379,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
 	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x01\x10\x02\"\xab\x03\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x01\x10\x02\"\xe1\x03\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -8294,7 +8395,14 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	" \x03(\v2\x11.mrs.wire.v1.AxisR\x04axes\x12\x18\n" +
 	"\aproject\x18\v \x01(\tR\aproject\x12 \n" +
 	"\vreservation\x18\f \x01(\tR\vreservation\x12\x14\n" +
-	"\x05saves\x18\r \x01(\bR\x05saves\"U\n" +
+	"\x05saves\x18\r \x01(\bR\x05saves\x124\n" +
+	"\tsignature\x18\x0e \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\"q\n" +
+	"\tSignature\x12\x0e\n" +
+	"\x02of\x18\x01 \x01(\rR\x02of\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
+	"\x05items\x18\x04 \x01(\rR\x05items\x12\x12\n" +
+	"\x04root\x18\x05 \x01(\tR\x04root\"U\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x10\n" +
 	"\x03cid\x18\x02 \x01(\tR\x03cid\x12\x14\n" +
@@ -8305,7 +8413,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xe0\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x96\x06\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -8334,15 +8442,17 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aoverrun\x18\x15 \x01(\rR\aoverrun\x123\n" +
 	"\n" +
 	"checkpoint\x18\x16 \x01(\v2\x13.mrs.wire.v1.SavingR\n" +
-	"checkpoint\"_\n" +
+	"checkpoint\x124\n" +
+	"\tsignature\x18\x17 \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\"_\n" +
 	"\x06Saving\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\x12\x19\n" +
 	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\x12\x14\n" +
 	"\x05whole\x18\x03 \x01(\bR\x05whole\x12\x12\n" +
-	"\x04rule\x18\x04 \x01(\rR\x04rule\"H\n" +
+	"\x04rule\x18\x04 \x01(\rR\x04rule\"^\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12*\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\"\xfd\x01\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x12.mrs.wire.v1.InputR\x06inputs\x12\x14\n" +
+	"\x05proof\x18\x03 \x01(\tR\x05proof\"\xfd\x01\n" +
 	"\x05Parts\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x01R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x01R\x01y\x12\f\n" +
@@ -8821,7 +8931,7 @@ func file_pkg_protocol_wirepb_wire_proto_rawDescGZIP() []byte {
 }
 
 var (
-	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
+	file_pkg_protocol_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 101)
 	file_pkg_protocol_wirepb_wire_proto_goTypes  = []any{
 		(*Wire)(nil),              // 0: mrs.wire.v1.Wire
 		(*Envelope)(nil),          // 1: mrs.wire.v1.Envelope
@@ -8834,254 +8944,257 @@ var (
 		(*Window)(nil),            // 8: mrs.wire.v1.Window
 		(*DataSource)(nil),        // 9: mrs.wire.v1.DataSource
 		(*Requirement)(nil),       // 10: mrs.wire.v1.Requirement
-		(*Input)(nil),             // 11: mrs.wire.v1.Input
-		(*Output)(nil),            // 12: mrs.wire.v1.Output
-		(*EnvVar)(nil),            // 13: mrs.wire.v1.EnvVar
-		(*Spec)(nil),              // 14: mrs.wire.v1.Spec
-		(*Saving)(nil),            // 15: mrs.wire.v1.Saving
-		(*Item)(nil),              // 16: mrs.wire.v1.Item
-		(*Parts)(nil),             // 17: mrs.wire.v1.Parts
-		(*Offer)(nil),             // 18: mrs.wire.v1.Offer
-		(*Refusal)(nil),           // 19: mrs.wire.v1.Refusal
-		(*Attempt)(nil),           // 20: mrs.wire.v1.Attempt
-		(*Produced)(nil),          // 21: mrs.wire.v1.Produced
-		(*Exit)(nil),              // 22: mrs.wire.v1.Exit
-		(*Hello)(nil),             // 23: mrs.wire.v1.Hello
-		(*Run)(nil),               // 24: mrs.wire.v1.Run
-		(*Announce)(nil),          // 25: mrs.wire.v1.Announce
-		(*Reannounce)(nil),        // 26: mrs.wire.v1.Reannounce
-		(*NeedRequirements)(nil),  // 27: mrs.wire.v1.NeedRequirements
-		(*Requirements)(nil),      // 28: mrs.wire.v1.Requirements
-		(*Bid)(nil),               // 29: mrs.wire.v1.Bid
-		(*Refuse)(nil),            // 30: mrs.wire.v1.Refuse
-		(*Vacancy)(nil),           // 31: mrs.wire.v1.Vacancy
-		(*Checkpoint)(nil),        // 32: mrs.wire.v1.Checkpoint
-		(*AwardedTask)(nil),       // 33: mrs.wire.v1.AwardedTask
-		(*Award)(nil),             // 34: mrs.wire.v1.Award
-		(*HoldOffer)(nil),         // 35: mrs.wire.v1.HoldOffer
-		(*MayStart)(nil),          // 36: mrs.wire.v1.MayStart
-		(*Accepted)(nil),          // 37: mrs.wire.v1.Accepted
-		(*Declined)(nil),          // 38: mrs.wire.v1.Declined
-		(*Clear)(nil),             // 39: mrs.wire.v1.Clear
-		(*Renew)(nil),             // 40: mrs.wire.v1.Renew
-		(*Listing)(nil),           // 41: mrs.wire.v1.Listing
-		(*Lease)(nil),             // 42: mrs.wire.v1.Lease
-		(*Fence)(nil),             // 43: mrs.wire.v1.Fence
-		(*Cancel)(nil),            // 44: mrs.wire.v1.Cancel
-		(*Progress)(nil),          // 45: mrs.wire.v1.Progress
-		(*Exited)(nil),            // 46: mrs.wire.v1.Exited
-		(*ExitAck)(nil),           // 47: mrs.wire.v1.ExitAck
-		(*Checkpointed)(nil),      // 48: mrs.wire.v1.Checkpointed
-		(*Held)(nil),              // 49: mrs.wire.v1.Held
-		(*Move)(nil),              // 50: mrs.wire.v1.Move
-		(*Movable)(nil),           // 51: mrs.wire.v1.Movable
-		(*Testimony)(nil),         // 52: mrs.wire.v1.Testimony
-		(*Statement)(nil),         // 53: mrs.wire.v1.Statement
-		(*MemberRecord)(nil),      // 54: mrs.wire.v1.MemberRecord
-		(*SignedMember)(nil),      // 55: mrs.wire.v1.SignedMember
-		(*Succession)(nil),        // 56: mrs.wire.v1.Succession
-		(*SignedSuccession)(nil),  // 57: mrs.wire.v1.SignedSuccession
-		(*Roster)(nil),            // 58: mrs.wire.v1.Roster
-		(*JoinRequest)(nil),       // 59: mrs.wire.v1.JoinRequest
-		(*JoinAnswer)(nil),        // 60: mrs.wire.v1.JoinAnswer
-		(*Check)(nil),             // 61: mrs.wire.v1.Check
-		(*Checked)(nil),           // 62: mrs.wire.v1.Checked
-		(*Behalf)(nil),            // 63: mrs.wire.v1.Behalf
-		(*Certificate)(nil),       // 64: mrs.wire.v1.Certificate
-		(*SignedCertificate)(nil), // 65: mrs.wire.v1.SignedCertificate
-		(*CertMember)(nil),        // 66: mrs.wire.v1.CertMember
-		(*Group)(nil),             // 67: mrs.wire.v1.Group
-		(*StandbyAsk)(nil),        // 68: mrs.wire.v1.StandbyAsk
-		(*StandbyAnswer)(nil),     // 69: mrs.wire.v1.StandbyAnswer
-		(*GroupAsk)(nil),          // 70: mrs.wire.v1.GroupAsk
-		(*GroupAnswer)(nil),       // 71: mrs.wire.v1.GroupAnswer
-		(*StandbyNews)(nil),       // 72: mrs.wire.v1.StandbyNews
-		(*Rejoin)(nil),            // 73: mrs.wire.v1.Rejoin
-		(*Keep)(nil),              // 74: mrs.wire.v1.Keep
-		(*Kept)(nil),              // 75: mrs.wire.v1.Kept
-		(*Bookings)(nil),          // 76: mrs.wire.v1.Bookings
-		(*Booking)(nil),           // 77: mrs.wire.v1.Booking
-		(*Booked)(nil),            // 78: mrs.wire.v1.Booked
-		(*Remap)(nil),             // 79: mrs.wire.v1.Remap
-		(*RemapMove)(nil),         // 80: mrs.wire.v1.RemapMove
-		(*Remapped)(nil),          // 81: mrs.wire.v1.Remapped
-		(*Favours)(nil),           // 82: mrs.wire.v1.Favours
-		(*FavoursNoted)(nil),      // 83: mrs.wire.v1.FavoursNoted
-		(*Account)(nil),           // 84: mrs.wire.v1.Account
-		(*Neighbours)(nil),        // 85: mrs.wire.v1.Neighbours
-		(*Mandate)(nil),           // 86: mrs.wire.v1.Mandate
-		(*Handover)(nil),          // 87: mrs.wire.v1.Handover
-		(*Neighbour)(nil),         // 88: mrs.wire.v1.Neighbour
-		(*Passage)(nil),           // 89: mrs.wire.v1.Passage
-		(*BorderQuery)(nil),       // 90: mrs.wire.v1.BorderQuery
-		(*BorderAnswer)(nil),      // 91: mrs.wire.v1.BorderAnswer
-		(*BorderOrder)(nil),       // 92: mrs.wire.v1.BorderOrder
-		(*BorderDeclined)(nil),    // 93: mrs.wire.v1.BorderDeclined
-		(*BorderRenew)(nil),       // 94: mrs.wire.v1.BorderRenew
-		(*BorderLease)(nil),       // 95: mrs.wire.v1.BorderLease
-		(*BorderState)(nil),       // 96: mrs.wire.v1.BorderState
-		(*BorderEnd)(nil),         // 97: mrs.wire.v1.BorderEnd
-		(*BorderFence)(nil),       // 98: mrs.wire.v1.BorderFence
-		(*BorderReceipt)(nil),     // 99: mrs.wire.v1.BorderReceipt
+		(*Signature)(nil),         // 11: mrs.wire.v1.Signature
+		(*Input)(nil),             // 12: mrs.wire.v1.Input
+		(*Output)(nil),            // 13: mrs.wire.v1.Output
+		(*EnvVar)(nil),            // 14: mrs.wire.v1.EnvVar
+		(*Spec)(nil),              // 15: mrs.wire.v1.Spec
+		(*Saving)(nil),            // 16: mrs.wire.v1.Saving
+		(*Item)(nil),              // 17: mrs.wire.v1.Item
+		(*Parts)(nil),             // 18: mrs.wire.v1.Parts
+		(*Offer)(nil),             // 19: mrs.wire.v1.Offer
+		(*Refusal)(nil),           // 20: mrs.wire.v1.Refusal
+		(*Attempt)(nil),           // 21: mrs.wire.v1.Attempt
+		(*Produced)(nil),          // 22: mrs.wire.v1.Produced
+		(*Exit)(nil),              // 23: mrs.wire.v1.Exit
+		(*Hello)(nil),             // 24: mrs.wire.v1.Hello
+		(*Run)(nil),               // 25: mrs.wire.v1.Run
+		(*Announce)(nil),          // 26: mrs.wire.v1.Announce
+		(*Reannounce)(nil),        // 27: mrs.wire.v1.Reannounce
+		(*NeedRequirements)(nil),  // 28: mrs.wire.v1.NeedRequirements
+		(*Requirements)(nil),      // 29: mrs.wire.v1.Requirements
+		(*Bid)(nil),               // 30: mrs.wire.v1.Bid
+		(*Refuse)(nil),            // 31: mrs.wire.v1.Refuse
+		(*Vacancy)(nil),           // 32: mrs.wire.v1.Vacancy
+		(*Checkpoint)(nil),        // 33: mrs.wire.v1.Checkpoint
+		(*AwardedTask)(nil),       // 34: mrs.wire.v1.AwardedTask
+		(*Award)(nil),             // 35: mrs.wire.v1.Award
+		(*HoldOffer)(nil),         // 36: mrs.wire.v1.HoldOffer
+		(*MayStart)(nil),          // 37: mrs.wire.v1.MayStart
+		(*Accepted)(nil),          // 38: mrs.wire.v1.Accepted
+		(*Declined)(nil),          // 39: mrs.wire.v1.Declined
+		(*Clear)(nil),             // 40: mrs.wire.v1.Clear
+		(*Renew)(nil),             // 41: mrs.wire.v1.Renew
+		(*Listing)(nil),           // 42: mrs.wire.v1.Listing
+		(*Lease)(nil),             // 43: mrs.wire.v1.Lease
+		(*Fence)(nil),             // 44: mrs.wire.v1.Fence
+		(*Cancel)(nil),            // 45: mrs.wire.v1.Cancel
+		(*Progress)(nil),          // 46: mrs.wire.v1.Progress
+		(*Exited)(nil),            // 47: mrs.wire.v1.Exited
+		(*ExitAck)(nil),           // 48: mrs.wire.v1.ExitAck
+		(*Checkpointed)(nil),      // 49: mrs.wire.v1.Checkpointed
+		(*Held)(nil),              // 50: mrs.wire.v1.Held
+		(*Move)(nil),              // 51: mrs.wire.v1.Move
+		(*Movable)(nil),           // 52: mrs.wire.v1.Movable
+		(*Testimony)(nil),         // 53: mrs.wire.v1.Testimony
+		(*Statement)(nil),         // 54: mrs.wire.v1.Statement
+		(*MemberRecord)(nil),      // 55: mrs.wire.v1.MemberRecord
+		(*SignedMember)(nil),      // 56: mrs.wire.v1.SignedMember
+		(*Succession)(nil),        // 57: mrs.wire.v1.Succession
+		(*SignedSuccession)(nil),  // 58: mrs.wire.v1.SignedSuccession
+		(*Roster)(nil),            // 59: mrs.wire.v1.Roster
+		(*JoinRequest)(nil),       // 60: mrs.wire.v1.JoinRequest
+		(*JoinAnswer)(nil),        // 61: mrs.wire.v1.JoinAnswer
+		(*Check)(nil),             // 62: mrs.wire.v1.Check
+		(*Checked)(nil),           // 63: mrs.wire.v1.Checked
+		(*Behalf)(nil),            // 64: mrs.wire.v1.Behalf
+		(*Certificate)(nil),       // 65: mrs.wire.v1.Certificate
+		(*SignedCertificate)(nil), // 66: mrs.wire.v1.SignedCertificate
+		(*CertMember)(nil),        // 67: mrs.wire.v1.CertMember
+		(*Group)(nil),             // 68: mrs.wire.v1.Group
+		(*StandbyAsk)(nil),        // 69: mrs.wire.v1.StandbyAsk
+		(*StandbyAnswer)(nil),     // 70: mrs.wire.v1.StandbyAnswer
+		(*GroupAsk)(nil),          // 71: mrs.wire.v1.GroupAsk
+		(*GroupAnswer)(nil),       // 72: mrs.wire.v1.GroupAnswer
+		(*StandbyNews)(nil),       // 73: mrs.wire.v1.StandbyNews
+		(*Rejoin)(nil),            // 74: mrs.wire.v1.Rejoin
+		(*Keep)(nil),              // 75: mrs.wire.v1.Keep
+		(*Kept)(nil),              // 76: mrs.wire.v1.Kept
+		(*Bookings)(nil),          // 77: mrs.wire.v1.Bookings
+		(*Booking)(nil),           // 78: mrs.wire.v1.Booking
+		(*Booked)(nil),            // 79: mrs.wire.v1.Booked
+		(*Remap)(nil),             // 80: mrs.wire.v1.Remap
+		(*RemapMove)(nil),         // 81: mrs.wire.v1.RemapMove
+		(*Remapped)(nil),          // 82: mrs.wire.v1.Remapped
+		(*Favours)(nil),           // 83: mrs.wire.v1.Favours
+		(*FavoursNoted)(nil),      // 84: mrs.wire.v1.FavoursNoted
+		(*Account)(nil),           // 85: mrs.wire.v1.Account
+		(*Neighbours)(nil),        // 86: mrs.wire.v1.Neighbours
+		(*Mandate)(nil),           // 87: mrs.wire.v1.Mandate
+		(*Handover)(nil),          // 88: mrs.wire.v1.Handover
+		(*Neighbour)(nil),         // 89: mrs.wire.v1.Neighbour
+		(*Passage)(nil),           // 90: mrs.wire.v1.Passage
+		(*BorderQuery)(nil),       // 91: mrs.wire.v1.BorderQuery
+		(*BorderAnswer)(nil),      // 92: mrs.wire.v1.BorderAnswer
+		(*BorderOrder)(nil),       // 93: mrs.wire.v1.BorderOrder
+		(*BorderDeclined)(nil),    // 94: mrs.wire.v1.BorderDeclined
+		(*BorderRenew)(nil),       // 95: mrs.wire.v1.BorderRenew
+		(*BorderLease)(nil),       // 96: mrs.wire.v1.BorderLease
+		(*BorderState)(nil),       // 97: mrs.wire.v1.BorderState
+		(*BorderEnd)(nil),         // 98: mrs.wire.v1.BorderEnd
+		(*BorderFence)(nil),       // 99: mrs.wire.v1.BorderFence
+		(*BorderReceipt)(nil),     // 100: mrs.wire.v1.BorderReceipt
 	}
 )
 
 var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
-	23,  // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
-	25,  // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
-	26,  // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
-	27,  // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
-	28,  // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
-	29,  // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
-	30,  // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
-	31,  // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
-	34,  // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
-	37,  // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
-	38,  // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
-	39,  // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
-	40,  // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
-	42,  // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
-	43,  // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
-	44,  // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
-	45,  // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
-	46,  // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
-	47,  // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
-	58,  // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
-	59,  // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
-	60,  // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
-	61,  // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
-	62,  // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
-	35,  // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
-	36,  // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
-	48,  // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
-	49,  // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
-	50,  // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
-	51,  // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
-	52,  // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
-	67,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
-	68,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
-	69,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
-	72,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
-	73,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
-	74,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
-	75,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
-	70,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
-	71,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
-	76,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
-	78,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
-	79,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
-	81,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
-	85,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
-	87,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
-	82,  // 46: mrs.wire.v1.Wire.favours:type_name -> mrs.wire.v1.Favours
-	83,  // 47: mrs.wire.v1.Wire.favours_noted:type_name -> mrs.wire.v1.FavoursNoted
-	90,  // 48: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
-	91,  // 49: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
-	92,  // 50: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
-	93,  // 51: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
-	94,  // 52: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
-	95,  // 53: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
-	96,  // 54: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
-	97,  // 55: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
-	98,  // 56: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
-	99,  // 57: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
-	63,  // 58: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
+	24,  // 0: mrs.wire.v1.Wire.hello:type_name -> mrs.wire.v1.Hello
+	26,  // 1: mrs.wire.v1.Wire.announce:type_name -> mrs.wire.v1.Announce
+	27,  // 2: mrs.wire.v1.Wire.reannounce:type_name -> mrs.wire.v1.Reannounce
+	28,  // 3: mrs.wire.v1.Wire.need_requirements:type_name -> mrs.wire.v1.NeedRequirements
+	29,  // 4: mrs.wire.v1.Wire.requirements:type_name -> mrs.wire.v1.Requirements
+	30,  // 5: mrs.wire.v1.Wire.bid:type_name -> mrs.wire.v1.Bid
+	31,  // 6: mrs.wire.v1.Wire.refuse:type_name -> mrs.wire.v1.Refuse
+	32,  // 7: mrs.wire.v1.Wire.vacancy:type_name -> mrs.wire.v1.Vacancy
+	35,  // 8: mrs.wire.v1.Wire.award:type_name -> mrs.wire.v1.Award
+	38,  // 9: mrs.wire.v1.Wire.accepted:type_name -> mrs.wire.v1.Accepted
+	39,  // 10: mrs.wire.v1.Wire.declined:type_name -> mrs.wire.v1.Declined
+	40,  // 11: mrs.wire.v1.Wire.clear:type_name -> mrs.wire.v1.Clear
+	41,  // 12: mrs.wire.v1.Wire.renew:type_name -> mrs.wire.v1.Renew
+	43,  // 13: mrs.wire.v1.Wire.lease:type_name -> mrs.wire.v1.Lease
+	44,  // 14: mrs.wire.v1.Wire.fence:type_name -> mrs.wire.v1.Fence
+	45,  // 15: mrs.wire.v1.Wire.cancel:type_name -> mrs.wire.v1.Cancel
+	46,  // 16: mrs.wire.v1.Wire.progress:type_name -> mrs.wire.v1.Progress
+	47,  // 17: mrs.wire.v1.Wire.exited:type_name -> mrs.wire.v1.Exited
+	48,  // 18: mrs.wire.v1.Wire.exit_ack:type_name -> mrs.wire.v1.ExitAck
+	59,  // 19: mrs.wire.v1.Wire.roster:type_name -> mrs.wire.v1.Roster
+	60,  // 20: mrs.wire.v1.Wire.join_request:type_name -> mrs.wire.v1.JoinRequest
+	61,  // 21: mrs.wire.v1.Wire.join_answer:type_name -> mrs.wire.v1.JoinAnswer
+	62,  // 22: mrs.wire.v1.Wire.check:type_name -> mrs.wire.v1.Check
+	63,  // 23: mrs.wire.v1.Wire.checked:type_name -> mrs.wire.v1.Checked
+	36,  // 24: mrs.wire.v1.Wire.hold_offer:type_name -> mrs.wire.v1.HoldOffer
+	37,  // 25: mrs.wire.v1.Wire.may_start:type_name -> mrs.wire.v1.MayStart
+	49,  // 26: mrs.wire.v1.Wire.checkpointed:type_name -> mrs.wire.v1.Checkpointed
+	50,  // 27: mrs.wire.v1.Wire.held:type_name -> mrs.wire.v1.Held
+	51,  // 28: mrs.wire.v1.Wire.move:type_name -> mrs.wire.v1.Move
+	52,  // 29: mrs.wire.v1.Wire.movable:type_name -> mrs.wire.v1.Movable
+	53,  // 30: mrs.wire.v1.Wire.testimony:type_name -> mrs.wire.v1.Testimony
+	68,  // 31: mrs.wire.v1.Wire.group:type_name -> mrs.wire.v1.Group
+	69,  // 32: mrs.wire.v1.Wire.standby_ask:type_name -> mrs.wire.v1.StandbyAsk
+	70,  // 33: mrs.wire.v1.Wire.standby_answer:type_name -> mrs.wire.v1.StandbyAnswer
+	73,  // 34: mrs.wire.v1.Wire.standby_news:type_name -> mrs.wire.v1.StandbyNews
+	74,  // 35: mrs.wire.v1.Wire.rejoin:type_name -> mrs.wire.v1.Rejoin
+	75,  // 36: mrs.wire.v1.Wire.keep:type_name -> mrs.wire.v1.Keep
+	76,  // 37: mrs.wire.v1.Wire.kept:type_name -> mrs.wire.v1.Kept
+	71,  // 38: mrs.wire.v1.Wire.group_ask:type_name -> mrs.wire.v1.GroupAsk
+	72,  // 39: mrs.wire.v1.Wire.group_answer:type_name -> mrs.wire.v1.GroupAnswer
+	77,  // 40: mrs.wire.v1.Wire.bookings:type_name -> mrs.wire.v1.Bookings
+	79,  // 41: mrs.wire.v1.Wire.booked:type_name -> mrs.wire.v1.Booked
+	80,  // 42: mrs.wire.v1.Wire.remap:type_name -> mrs.wire.v1.Remap
+	82,  // 43: mrs.wire.v1.Wire.remapped:type_name -> mrs.wire.v1.Remapped
+	86,  // 44: mrs.wire.v1.Wire.neighbours:type_name -> mrs.wire.v1.Neighbours
+	88,  // 45: mrs.wire.v1.Wire.handover:type_name -> mrs.wire.v1.Handover
+	83,  // 46: mrs.wire.v1.Wire.favours:type_name -> mrs.wire.v1.Favours
+	84,  // 47: mrs.wire.v1.Wire.favours_noted:type_name -> mrs.wire.v1.FavoursNoted
+	91,  // 48: mrs.wire.v1.Wire.border_query:type_name -> mrs.wire.v1.BorderQuery
+	92,  // 49: mrs.wire.v1.Wire.border_answer:type_name -> mrs.wire.v1.BorderAnswer
+	93,  // 50: mrs.wire.v1.Wire.border_order:type_name -> mrs.wire.v1.BorderOrder
+	94,  // 51: mrs.wire.v1.Wire.border_declined:type_name -> mrs.wire.v1.BorderDeclined
+	95,  // 52: mrs.wire.v1.Wire.border_renew:type_name -> mrs.wire.v1.BorderRenew
+	96,  // 53: mrs.wire.v1.Wire.border_lease:type_name -> mrs.wire.v1.BorderLease
+	97,  // 54: mrs.wire.v1.Wire.border_state:type_name -> mrs.wire.v1.BorderState
+	98,  // 55: mrs.wire.v1.Wire.border_end:type_name -> mrs.wire.v1.BorderEnd
+	99,  // 56: mrs.wire.v1.Wire.border_fence:type_name -> mrs.wire.v1.BorderFence
+	100, // 57: mrs.wire.v1.Wire.border_receipt:type_name -> mrs.wire.v1.BorderReceipt
+	64,  // 58: mrs.wire.v1.Wire.behalf:type_name -> mrs.wire.v1.Behalf
 	3,   // 59: mrs.wire.v1.Capability.total:type_name -> mrs.wire.v1.Resources
 	3,   // 60: mrs.wire.v1.Requirement.need:type_name -> mrs.wire.v1.Resources
 	9,   // 61: mrs.wire.v1.Requirement.sources:type_name -> mrs.wire.v1.DataSource
 	8,   // 62: mrs.wire.v1.Requirement.window:type_name -> mrs.wire.v1.Window
 	5,   // 63: mrs.wire.v1.Requirement.weights:type_name -> mrs.wire.v1.Weights
 	6,   // 64: mrs.wire.v1.Requirement.axes:type_name -> mrs.wire.v1.Axis
-	11,  // 65: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
-	13,  // 66: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
-	11,  // 67: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
-	12,  // 68: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
-	3,   // 69: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
-	8,   // 70: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
-	5,   // 71: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
-	6,   // 72: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
-	15,  // 73: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
-	11,  // 74: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
-	7,   // 75: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
-	17,  // 76: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
-	21,  // 77: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
-	21,  // 78: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
-	21,  // 79: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
-	4,   // 80: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
-	24,  // 81: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
-	24,  // 82: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
-	10,  // 83: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
-	25,  // 84: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
-	18,  // 85: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 86: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	16,  // 87: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	32,  // 88: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	14,  // 89: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	33,  // 90: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	20,  // 91: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 92: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 93: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 94: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	18,  // 95: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	20,  // 96: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	41,  // 97: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	20,  // 98: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	20,  // 99: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	20,  // 100: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	20,  // 101: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 102: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 103: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 104: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 105: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 106: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 107: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	32,  // 108: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	20,  // 109: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 110: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 111: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	53,  // 112: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	54,  // 113: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	56,  // 114: mrs.wire.v1.Roster.successions:type_name -> mrs.wire.v1.Succession
-	54,  // 115: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	66,  // 116: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	68,  // 117: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	69,  // 118: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 119: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 120: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	77,  // 121: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	20,  // 122: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	20,  // 123: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 124: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	80,  // 125: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	80,  // 126: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	84,  // 127: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
-	84,  // 128: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
-	84,  // 129: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
-	88,  // 130: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
-	86,  // 131: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
-	86,  // 132: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
-	89,  // 133: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 134: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	18,  // 135: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	19,  // 136: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	89,  // 137: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	20,  // 138: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	14,  // 139: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	20,  // 140: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	19,  // 141: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	20,  // 142: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 143: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 144: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	20,  // 145: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	22,  // 146: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	20,  // 147: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	20,  // 148: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	86,  // 149: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
-	150, // [150:150] is the sub-list for method output_type
-	150, // [150:150] is the sub-list for method input_type
-	150, // [150:150] is the sub-list for extension type_name
-	150, // [150:150] is the sub-list for extension extendee
-	0,   // [0:150] is the sub-list for field type_name
+	11,  // 65: mrs.wire.v1.Requirement.signature:type_name -> mrs.wire.v1.Signature
+	12,  // 66: mrs.wire.v1.Spec.module:type_name -> mrs.wire.v1.Input
+	14,  // 67: mrs.wire.v1.Spec.env:type_name -> mrs.wire.v1.EnvVar
+	12,  // 68: mrs.wire.v1.Spec.inputs:type_name -> mrs.wire.v1.Input
+	13,  // 69: mrs.wire.v1.Spec.outputs:type_name -> mrs.wire.v1.Output
+	3,   // 70: mrs.wire.v1.Spec.need:type_name -> mrs.wire.v1.Resources
+	8,   // 71: mrs.wire.v1.Spec.window:type_name -> mrs.wire.v1.Window
+	5,   // 72: mrs.wire.v1.Spec.weights:type_name -> mrs.wire.v1.Weights
+	6,   // 73: mrs.wire.v1.Spec.axes:type_name -> mrs.wire.v1.Axis
+	16,  // 74: mrs.wire.v1.Spec.checkpoint:type_name -> mrs.wire.v1.Saving
+	11,  // 75: mrs.wire.v1.Spec.signature:type_name -> mrs.wire.v1.Signature
+	12,  // 76: mrs.wire.v1.Item.inputs:type_name -> mrs.wire.v1.Input
+	7,   // 77: mrs.wire.v1.Parts.further:type_name -> mrs.wire.v1.Coordinate
+	18,  // 78: mrs.wire.v1.Offer.parts:type_name -> mrs.wire.v1.Parts
+	22,  // 79: mrs.wire.v1.Exit.outputs:type_name -> mrs.wire.v1.Produced
+	22,  // 80: mrs.wire.v1.Exit.stdout:type_name -> mrs.wire.v1.Produced
+	22,  // 81: mrs.wire.v1.Exit.stderr:type_name -> mrs.wire.v1.Produced
+	4,   // 82: mrs.wire.v1.Hello.capability:type_name -> mrs.wire.v1.Capability
+	25,  // 83: mrs.wire.v1.Hello.run:type_name -> mrs.wire.v1.Run
+	25,  // 84: mrs.wire.v1.Hello.newer:type_name -> mrs.wire.v1.Run
+	10,  // 85: mrs.wire.v1.Announce.req:type_name -> mrs.wire.v1.Requirement
+	26,  // 86: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
+	19,  // 87: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
+	20,  // 88: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
+	17,  // 89: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	33,  // 90: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	15,  // 91: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	34,  // 92: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	21,  // 93: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 94: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 95: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 96: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	19,  // 97: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	21,  // 98: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	42,  // 99: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	21,  // 100: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	21,  // 101: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	21,  // 102: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	21,  // 103: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 104: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	21,  // 105: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 106: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	23,  // 107: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	21,  // 108: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 109: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	33,  // 110: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	21,  // 111: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 112: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 113: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	54,  // 114: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	55,  // 115: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	57,  // 116: mrs.wire.v1.Roster.successions:type_name -> mrs.wire.v1.Succession
+	55,  // 117: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	67,  // 118: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	69,  // 119: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	70,  // 120: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 121: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 122: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	78,  // 123: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	21,  // 124: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	21,  // 125: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 126: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	81,  // 127: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	81,  // 128: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	85,  // 129: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
+	85,  // 130: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
+	85,  // 131: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
+	89,  // 132: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	87,  // 133: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
+	87,  // 134: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
+	90,  // 135: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 136: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	19,  // 137: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	20,  // 138: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	90,  // 139: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	21,  // 140: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	15,  // 141: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	21,  // 142: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 143: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	21,  // 144: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 145: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 146: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 147: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	23,  // 148: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	21,  // 149: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	21,  // 150: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	87,  // 151: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
+	152, // [152:152] is the sub-list for method output_type
+	152, // [152:152] is the sub-list for method input_type
+	152, // [152:152] is the sub-list for extension type_name
+	152, // [152:152] is the sub-list for extension extendee
+	0,   // [0:152] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }
@@ -9150,17 +9263,17 @@ func file_pkg_protocol_wirepb_wire_proto_init() {
 		(*Wire_BorderReceipt)(nil),
 	}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[8].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[25].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[26].OneofWrappers = []any{}
-	file_pkg_protocol_wirepb_wire_proto_msgTypes[34].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[27].OneofWrappers = []any{}
 	file_pkg_protocol_wirepb_wire_proto_msgTypes[35].OneofWrappers = []any{}
+	file_pkg_protocol_wirepb_wire_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pkg_protocol_wirepb_wire_proto_rawDesc), len(file_pkg_protocol_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   100,
+			NumMessages:   101,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

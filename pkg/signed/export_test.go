@@ -1,0 +1,4 @@
+package signed
+
+// Template is the text of a job, for tests.
+var Template = template

@@ -56,7 +56,7 @@ func (x *x11) sinceInput(ctx context.Context) (time.Duration, error) {
 	return 0, err
 }
 
-// display is where an X server of this machine is.
+// display names an X server of this machine.
 type display struct {
 	name   string // of the server, without a screen; "": there is none
 	number string

@@ -22,8 +22,9 @@ func TestDisplays(t *testing.T) {
 		":12.3":       {":12", "12", "/tmp/.X11-unix/X12"},
 		"unix:1.0":    {":1", "1", "/tmp/.X11-unix/X1"},
 		"/some/x:0.0": {"/some/x:0", "0", "/some/x:0"},
-		"":            {}, ":": {}, ":-1": {}, ":x": {}, ":65536": {}, "0": {}, "localhost:10.0": {},
-		"tcp/here:0": {}, "[::1]:0": {}, ":.0": {}, ":0/../../x": {},
+		"":            {}, ":": {}, ":-1": {}, ":x": {}, ":65536": {}, "0": {}, ":.0": {},
+		"localhost:10.0": {},
+		"tcp/here:0":     {}, "[::1]:0": {}, ":0/../../x": {},
 	} {
 		if got, ok := parseDisplay(text); got != want || ok != (want.name != "") {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, ok, want)
@@ -51,20 +52,22 @@ func TestCookies(t *testing.T) {
 	server := &xserver{cookie: []byte(cookie)}
 	server.start(t)
 	server.rest(5 * time.Minute)
-	if _, err = newX11().sinceInput(t.Context()); err == nil || !strings.Contains(err.Error(), `"no!\n"`) {
+	_, err = newX11().sinceInput(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `"no!\n"`) {
 		t.Errorf("without a cookie: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "authority")
 	t.Setenv("XAUTHORITY", file)
 	mine := record(familyLocal, host, "0", x11CookieName, cookie)
 	wrong := record(familyLocal, host, "1", x11CookieName, "another cookie!!")
+	other := record(familyLocal, "x"+host, "0", x11CookieName, "another cookie!!")
 	for name, text := range map[string][]byte{
 		"mine":              mine,
 		"after another":     append(wrong, mine...),
 		"for all":           record(familyWild, "", "", x11CookieName, cookie),
 		"other method":      append(record(familyWild, "", "", "XDM", cookie), mine...),
 		"with one cut off":  append(bytes.Clone(mine), mine[:9]...),
-		"of other machines": append(record(familyLocal, "x"+host, "0", x11CookieName, "another cookie!!"), mine...),
+		"of other machines": append(other, mine...),
 	} {
 		if err = os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -81,10 +84,11 @@ func TestAServerThatHangs(t *testing.T) {
 	server := &xserver{hangs: true}
 	server.start(t)
 	x := newX11()
-	if _, err := x.sinceInput(t.Context()); err == nil || !strings.Contains(err.Error(), "in time") {
+	_, err := x.sinceInput(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "in time") {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := x.sinceInput(t.Context()); err == nil || server.asked.Load() != 1 {
+	if _, err = x.sinceInput(t.Context()); err == nil || server.asked.Load() != 1 {
 		t.Errorf("asked %d times: %v", server.asked.Load(), err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -183,13 +187,15 @@ func TestARealXServer(t *testing.T) {
 	server := exec.CommandContext(ctx, program, "-displayfd", "3", "-noreset", "-nolisten", "tcp")
 	server.ExtraFiles = []*os.File{given}
 	server.Stderr = t.Output()
+	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) } // not killed
+	server.WaitDelay = 10 * time.Second
 	if err = server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_ = given.Close()
 	t.Cleanup(func() {
 		cancel()
-		_ = server.Wait() // killed
+		_ = server.Wait() // interrupted
 	})
 	number, err := bufio.NewReader(numbers).ReadString('\n')
 	if err != nil {

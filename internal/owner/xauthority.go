@@ -19,7 +19,7 @@ const (
 	familyWild  = 65535
 )
 
-// cookieFor is what opens this machine's X server of a number; nil: it may be open without.
+// cookieFor is the key to this machine's X server of a number; nil: it may be open without.
 func cookieFor(number string) []byte {
 	name := os.Getenv("XAUTHORITY")
 	if name == "" {

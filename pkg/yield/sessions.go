@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// IdleByX is how long keyboard and mouse of an X server rest until nobody is there.
+// IdleByX is the time without input to an X server after which nobody is there.
 const IdleByX = 3 * time.Minute
 
 // Session is one that logind knows.
@@ -14,13 +14,13 @@ type Session struct {
 	Class   string // of a person's it begins with "user"
 	Type    string // "x11", "wayland", "tty" and others
 	Display string // the X server that it uses; "": none, or none of this machine
-	Idle    bool   // what logind says of it
+	Idle    bool   // logind says so
 	Tells   bool   // its desktop has told logind that it is idle, or is so no more
 }
 
 // Desk is what is known, without asking an X server, of those who use the machine.
 type Desk struct {
-	Idle     bool      // what logind says of all sessions together
+	Idle     bool      // all sessions are, as logind says
 	Held     bool      // something holds idleness off, as a film does
 	Sessions []Session // empty where logind says that all are idle
 	Display  string    // the X server that can be asked; "": none

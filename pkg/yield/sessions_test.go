@@ -16,8 +16,9 @@ const someDisplay = ":0"
 func TestWhoIsThere(t *testing.T) {
 	t.Parallel()
 	mine := Session{Class: "user", Type: "x11", Display: someDisplay}
+	tells, other, wayland, greeter := mine, mine, mine, mine
+	tells.Tells, other.Display, wayland.Type, greeter.Class = true, ":1", "wayland", "greeter"
 	desk := func(sessions ...Session) Desk { return Desk{Display: someDisplay, Sessions: sessions} }
-	with := func(change func(*Session)) Session { s := mine; change(&s); return s }
 	held := desk(mine)
 	held.Held = true
 	const idle, busy = true, false
@@ -26,21 +27,21 @@ func TestWhoIsThere(t *testing.T) {
 		asked bool
 		idle  bool
 	}{
-		"logind says that nobody is":      {Desk{Idle: true, Display: someDisplay}, false, idle},
-		"a window manager":                {desk(mine), true, idle},
-		"a film":                          {held, false, busy},
-		"a desktop that tells logind":     {desk(with(func(s *Session) { s.Tells = true })), false, busy},
-		"another X server":                {desk(with(func(s *Session) { s.Display = ":1" })), false, busy},
-		"Wayland, whose X server it is":   {desk(with(func(s *Session) { s.Type = "wayland" })), false, busy},
-		"a greeter":                       {desk(with(func(s *Session) { s.Class = "greeter" })), false, busy},
-		"no session":                      {desk(), false, busy},
-		"somebody else":                   {desk(mine, Session{Class: "user", Type: "tty"}), false, busy},
-		"somebody else who is not there":  {desk(mine, Session{Class: "user", Idle: true}), true, idle},
-		"a manager of services":           {desk(mine, Session{Class: "manager"}), true, idle},
-		"a user whose session is lighter": {desk(mine, Session{Class: "user-light"}), false, busy},
-		"no logind":                       {Desk{Display: someDisplay, Alone: true}, true, idle},
-		"neither":                         {Desk{Alone: true}, false, busy},
-		"logind alone":                    {Desk{Sessions: []Session{mine}}, false, busy},
+		"logind says that nobody is":    {Desk{Idle: true, Display: someDisplay}, false, idle},
+		"a window manager":              {desk(mine), true, idle},
+		"a film":                        {held, false, busy},
+		"a desktop that tells logind":   {desk(tells), false, busy},
+		"another X server":              {desk(other), false, busy},
+		"Wayland, whose X server it is": {desk(wayland), false, busy},
+		"a greeter":                     {desk(greeter), false, busy},
+		"no session":                    {desk(), false, busy},
+		"somebody else":                 {desk(mine, Session{Class: "user", Type: "tty"}), false, busy},
+		"somebody else, away":           {desk(mine, Session{Class: "user", Idle: true}), true, idle},
+		"a manager of services":         {desk(mine, Session{Class: "manager"}), true, idle},
+		"a lighter session":             {desk(mine, Session{Class: "user-light"}), false, busy},
+		"no logind":                     {Desk{Display: someDisplay, Alone: true}, true, idle},
+		"neither":                       {Desk{Alone: true}, false, busy},
+		"logind alone":                  {Desk{Sessions: []Session{mine}}, false, busy},
 	} {
 		if got := tc.desk.AsksX(); got != tc.asked {
 			t.Errorf("%s: is the X server asked? %v", name, got)
@@ -74,17 +75,18 @@ func TestWhatTheXServerSays(t *testing.T) {
 // the X server's own, is seen whatever else there is.
 func TestNobodyIsOverlooked(t *testing.T) {
 	t.Parallel()
+	one := func(of ...string) *rapid.Generator[string] { return rapid.SampledFrom(of) }
 	session := rapid.Custom(func(t *rapid.T) Session {
 		return Session{
-			Class:   rapid.SampledFrom([]string{"user", "user-light", "greeter", "manager", ""}).Draw(t, "class"),
-			Type:    rapid.SampledFrom([]string{"x11", "wayland", "tty", ""}).Draw(t, "type"),
-			Display: rapid.SampledFrom([]string{"", ":0", ":1"}).Draw(t, "display"),
+			Class:   one("user", "user-light", "greeter", "").Draw(t, "class"),
+			Type:    one("x11", "wayland", "tty", "").Draw(t, "type"),
+			Display: one("", ":0", ":1").Draw(t, "display"),
 			Idle:    rapid.Bool().Draw(t, "idle"), Tells: rapid.Bool().Draw(t, "tells"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		desk := Desk{
-			Display:  rapid.SampledFrom([]string{"", ":0"}).Draw(t, "display"),
+			Display:  one("", ":0").Draw(t, "display"),
 			Held:     rapid.Bool().Draw(t, "held"),
 			Sessions: rapid.SliceOfN(session, 0, 5).Draw(t, "sessions"),
 		}

@@ -32,7 +32,7 @@ func (l *Login1) SetFilm(on bool) {
 	l.film = on
 }
 
-// heldOff is what may not happen.
+// heldOff lists all that may not happen now.
 func (l *Login1) heldOff() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

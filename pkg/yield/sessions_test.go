@@ -27,21 +27,21 @@ func TestWhoIsThere(t *testing.T) {
 		asked bool
 		idle  bool
 	}{
-		"logind says that nobody is":    {Desk{Idle: true, Display: someDisplay}, false, idle},
-		"a window manager":              {desk(mine), true, idle},
-		"a film":                        {held, false, busy},
-		"a desktop that tells logind":   {desk(tells), false, busy},
-		"another X server":              {desk(other), false, busy},
-		"Wayland, whose X server it is": {desk(wayland), false, busy},
-		"a greeter":                     {desk(greeter), false, busy},
-		"no session":                    {desk(), false, busy},
-		"somebody else":                 {desk(mine, Session{Class: "user", Type: "tty"}), false, busy},
-		"somebody else, away":           {desk(mine, Session{Class: "user", Idle: true}), true, idle},
-		"a manager of services":         {desk(mine, Session{Class: "manager"}), true, idle},
-		"a lighter session":             {desk(mine, Session{Class: "user-light"}), false, busy},
-		"no logind":                     {Desk{Display: someDisplay, Alone: true}, true, idle},
-		"neither":                       {Desk{Alone: true}, false, busy},
-		"logind alone":                  {Desk{Sessions: []Session{mine}}, false, busy},
+		"nobody, says logind":        {Desk{Idle: true, Display: someDisplay}, false, idle},
+		"a window manager":           {desk(mine), true, idle},
+		"a film":                     {held, false, busy},
+		"a desktop that tells":       {desk(tells), false, busy},
+		"another X server":           {desk(other), false, busy},
+		"Wayland, with its X server": {desk(wayland), false, busy},
+		"a greeter":                  {desk(greeter), false, busy},
+		"no session":                 {desk(), false, busy},
+		"somebody else":              {desk(mine, Session{Class: "user", Type: "tty"}), false, busy},
+		"somebody else, away":        {desk(mine, Session{Class: "user", Idle: true}), true, idle},
+		"a manager of services":      {desk(mine, Session{Class: "manager"}), true, idle},
+		"a lighter session":          {desk(mine, Session{Class: "user-light"}), false, busy},
+		"no logind":                  {Desk{Display: someDisplay, Alone: true}, true, idle},
+		"neither":                    {Desk{Alone: true}, false, busy},
+		"logind alone":               {Desk{Sessions: []Session{mine}}, false, busy},
 	} {
 		if got := tc.desk.AsksX(); got != tc.asked {
 			t.Errorf("%s: is the X server asked? %v", name, got)

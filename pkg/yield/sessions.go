@@ -18,7 +18,7 @@ type Session struct {
 	Tells   bool   // its desktop has told logind that it is idle, or is so no more
 }
 
-// Desk is what is known, without asking an X server, of those who use the machine.
+// Desk gathers, without asking an X server, all that is known of those who use the machine.
 type Desk struct {
 	Idle     bool      // all sessions are, as logind says
 	Held     bool      // something holds idleness off, as a film does

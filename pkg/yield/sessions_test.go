@@ -35,7 +35,7 @@ func TestWhoIsThere(t *testing.T) {
 		"Wayland, with its X server": {desk(wayland), false, busy},
 		"a greeter":                  {desk(greeter), false, busy},
 		"no session":                 {desk(), false, busy},
-		"somebody else":              {desk(mine, Session{Class: "user", Type: "tty"}), false, busy},
+		"another user":               {desk(mine, Session{Class: "user"}), false, busy},
 		"somebody else, away":        {desk(mine, Session{Class: "user", Idle: true}), true, idle},
 		"a manager of services":      {desk(mine, Session{Class: "manager"}), true, idle},
 		"a lighter session":          {desk(mine, Session{Class: "user-light"}), false, busy},

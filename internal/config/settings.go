@@ -163,7 +163,7 @@ func ownerSettings() []setting[Agent] {
 		key("owner.heat",
 			"degrees Celsius of the processors from which on jobs are frozen; 0 = any",
 			func(a *Agent) *int64 { return &a.Owner.Heat }, asCount[int64]("number")).live(),
-		key("owner.input", "pause while keyboard or mouse are in use, as logind tells",
+		key("owner.input", "pause while keyboard or mouse are in use, as logind or X tell",
 			func(a *Agent) *bool { return &a.Owner.Input }, asBool()).live(),
 		key("in-use.cpus", "instead: percent of the cores while keyboard or mouse are in use",
 			func(a *Agent) *int64 { return &a.Owner.InUse.CPUs }, asCount[int64]("percent")).live(),

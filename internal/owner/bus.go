@@ -2,6 +2,8 @@ package owner
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -12,7 +14,10 @@ import (
 // busLimit bounds the wait for an answer on the system's bus.
 const busLimit = 2 * time.Second
 
-const getProperty = "org.freedesktop.DBus.Properties.Get"
+const (
+	getProperty = "org.freedesktop.DBus.Properties.Get"
+	getAll      = "org.freedesktop.DBus.Properties.GetAll"
+)
 
 // onBus keeps a connection to the system's bus from question to question; it ends with their
 // context. Without a connection there is the error.
@@ -41,4 +46,10 @@ func getOf(
 	defer cancel()
 	return conn.Object(service, object).
 		CallWithContext(ctx, getProperty, dbus.FlagNoAutoStart, of, property).Store(into)
+}
+
+// isError says whether a service answered with one of these errors.
+func isError(err error, names ...string) bool {
+	var answer dbus.Error
+	return errors.As(err, &answer) && slices.Contains(names, answer.Name)
 }

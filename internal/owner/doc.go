@@ -19,5 +19,9 @@
 //	bus.go        ... somebody on the system's bus:
 //	metered.go        NetworkManager, whether data costs money
 //	input.go          logind, whether keyboard or mouse are used
+//	sessions.go       ... of which session
+//	x11.go        ... an X server, when they were used last
+//	xproto.go         in its own protocol
+//	xauthority.go     with the key to it
 //	sys_*.go      what this system tells of the agent itself, and priorities
 package owner

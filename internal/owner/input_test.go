@@ -27,6 +27,7 @@ func stateWithin(t *testing.T, states <-chan State) State {
 // nobody knows.
 func TestNothingWhileYouAreThere(t *testing.T) {
 	bus := suspendtest.Start(t)
+	t.Setenv("DISPLAY", "")
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.Address)
 	rules := yield.DefaultRules()
 	w, states := watching(t, Config{Root: t.TempDir(), Rules: rules, Input: true})
@@ -51,6 +52,7 @@ func TestNothingWhileYouAreThere(t *testing.T) {
 
 // Without a bus the site pauses and says why.
 func TestNobodyTellsOfInput(t *testing.T) {
+	t.Setenv("DISPLAY", "")
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "none"))
 	_, states := watching(t, Config{Root: t.TempDir(), Rules: yield.DefaultRules(), Input: true})
 	if s := stateWithin(t, states); s.Reason != grid.ReasonOwnerBusy || s.Input == "" {
@@ -62,6 +64,7 @@ func TestNobodyTellsOfInput(t *testing.T) {
 // told each time, and the site does not pause.
 func TestLessWhileYouAreThere(t *testing.T) {
 	bus := suspendtest.Start(t)
+	t.Setenv("DISPLAY", "")
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.Address)
 	told := make(chan yield.Given, 100)
 	w, states := watching(t, Config{
@@ -108,6 +111,7 @@ func TestLessWhileYouAreThere(t *testing.T) {
 // With limits on data alone it is asked, too.
 func TestLimitsOnDataAskForInput(t *testing.T) {
 	bus := suspendtest.Start(t)
+	t.Setenv("DISPLAY", "")
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.Address)
 	told := make(chan yield.Given, 100)
 	watching(t, Config{

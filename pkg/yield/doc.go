@@ -15,6 +15,7 @@
 //	hours.go    when the machine is shared, and what part of it
 //	in_use.go   how much is given while somebody uses keyboard or mouse
 //	input.go    whether somebody does
+//	sessions.go ... of several who could, some at an X server
 //	power.go    whether the machine runs on battery
 //	metered.go  whether data costs money
 //	heat.go     whether the processors are too hot

@@ -106,9 +106,10 @@ func askedNotices(o agent.Owner, s owner.State) (notices []view.Notice) {
 		setting, then, unset = "owner.input", "and the site pauses for that", "owner.input"
 	}
 	return append(notices, view.Notice{
-		Text:   setting + ": logind does not tell whether you are there, " + then,
-		Cause:  s.Input,
-		Action: "see whether loginctl works here; to ask nothing: siteagent config unset " + unset,
+		Text:  setting + ": nobody tells whether you are there, " + then,
+		Cause: s.Input,
+		Action: "see whether loginctl works here, and, if the cause is an X server, xset q; " +
+			"to ask nothing: siteagent config unset " + unset,
 	})
 }
 

@@ -28,8 +28,10 @@ type Login1 struct {
 	given chan struct{} // a value for each lock
 	idle  atomic.Bool   // nobody uses the machine
 
-	mu    sync.Mutex
-	locks []*os.File // guarded by mu; ends of pipes whose other ends were given away
+	mu       sync.Mutex
+	locks    []*os.File // guarded by mu; ends of pipes whose other ends were given away
+	sessions []Session  // guarded by mu
+	film     bool       // guarded by mu; something holds off idleness
 
 	network sync.Once     // NetworkManager is there, too
 	metered atomic.Uint32 // what it says
@@ -116,25 +118,29 @@ func (l *Login1) serve(conn *dbus.Conn, calls <-chan *dbus.Message) {
 		case member == "Inhibit":
 			l.inhibit(conn, m)
 		case member == "Get":
-			l.tell(conn, m)
+			l.tell(conn, m, "v", l.property(m.Body))
+		case member == "GetAll":
+			l.tell(conn, m, "a{sv}", l.session(m))
+		case member == "ListSessions":
+			l.tell(conn, m, "a(susso)", l.list())
 		}
 	}
 }
 
-// tell answers with one of the properties that it has.
-func (l *Login1) tell(conn *dbus.Conn, m *dbus.Message) {
+// tell answers with a value of a type, or, where it is nil, that there is none.
+func (l *Login1) tell(conn *dbus.Conn, m *dbus.Message, signature string, value any) {
 	reply := &dbus.Message{
 		Type: dbus.TypeError,
 		Headers: map[dbus.HeaderField]dbus.Variant{
 			dbus.FieldDestination: m.Headers[dbus.FieldSender],
 			dbus.FieldReplySerial: dbus.MakeVariant(m.Serial()),
-			dbus.FieldErrorName:   dbus.MakeVariant("org.freedesktop.DBus.Error.UnknownProperty"),
+			dbus.FieldErrorName:   dbus.MakeVariant("org.freedesktop.DBus.Error.UnknownObject"),
 		},
 	}
-	if value := l.property(m.Body); value != nil {
+	if value != nil {
 		reply.Type = dbus.TypeMethodReply
-		reply.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.ParseSignatureMust("v"))
-		reply.Body = []any{dbus.MakeVariant(value)}
+		reply.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.ParseSignatureMust(signature))
+		reply.Body = []any{value}
 		delete(reply.Headers, dbus.FieldErrorName)
 	}
 	conn.Send(reply, nil)
@@ -144,9 +150,11 @@ func (l *Login1) tell(conn *dbus.Conn, m *dbus.Message) {
 func (l *Login1) property(asked []any) any {
 	switch {
 	case slices.Equal(asked, []any{name + ".Manager", "IdleHint"}):
-		return l.idle.Load()
+		return dbus.MakeVariant(l.idle.Load())
+	case slices.Equal(asked, []any{name + ".Manager", "BlockInhibited"}):
+		return dbus.MakeVariant(l.heldOff())
 	case slices.Equal(asked, []any{network, "Metered"}):
-		return l.metered.Load()
+		return dbus.MakeVariant(l.metered.Load())
 	}
 	return nil
 }

@@ -205,58 +205,102 @@ func (w twin) judge(c call) uint32 {
 	return when(w.words[name] == sayAllow, unix.EPERM)
 }
 
-// For every number, and any arguments, the kernel's program judges as names do, on each
-// architecture. Of another architecture it allows nothing.
+// eachFilter tries the filters of both architectures, with and without a group that holds memory.
+func eachFilter(t *testing.T, try func(t *testing.T, vm *bpf.VM, w twin, id uint32)) {
+	t.Helper()
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, memoryHeld := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, memory held %v", arch, memoryHeld), func(t *testing.T) {
+				id, _ := auditArch(arch)
+				try(t, machine(t, arch, memoryHeld), newTwin(t, arch, memoryHeld), id)
+			})
+		}
+	}
+}
+
+// For every number the kernel's program judges as names do, on each architecture. Of another
+// architecture it allows nothing.
 func TestTheFilterIsTheList(t *testing.T) {
 	t.Parallel()
 	const x32 = 0x40000000
-	for arch, id := range map[string]uint32{
-		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64,
-	} {
+	eachFilter(t, func(t *testing.T, vm *bpf.VM, w twin, id uint32) {
+		for n := range uint32(2048) {
+			for _, number := range []uint32{n, n | x32, n | 1<<31} {
+				c := call{arch: id, number: number}
+				if got, want := judged(t, vm, c), w.judge(c); got != want {
+					t.Errorf("%s %+v: %x, want %x", w.names[number], c, got, want)
+				}
+				c.arch = unix.AUDIT_ARCH_I386
+				if got := judged(t, vm, c); got != unknown {
+					t.Errorf("of another architecture: %+v: %x", c, got)
+				}
+			}
+		}
+	})
+}
+
+// The same with any arguments.
+func TestTheFilterLooksAtArguments(t *testing.T) {
+	t.Parallel()
+	value := rapid.OneOf(
+		rapid.Uint32(), rapid.Uint32Range(0, 64), rapid.Uint32Range(1020, 1045),
+		rapid.SampledFrom([]uint32{
+			unix.TIOCSTI, unix.CLONE_NEWUSER, unix.CLONE_NEWNS | unix.CLONE_VM, unix.CLONE_THREAD,
+			0x8, 0x20000, 0x40000, 0x40008, 0x60008, 0x400000, math.MaxUint32,
+		}),
+	)
+	looked := []string{"ioctl", "fcntl", "socket", "socketpair", "clone", "personality"}
+	eachFilter(t, func(t *testing.T, vm *bpf.VM, w twin, id uint32) {
+		var numbers []uint32
+		for _, number := range slices.Sorted(maps.Keys(w.names)) {
+			if slices.Contains(looked, w.names[number]) {
+				numbers = append(numbers, number)
+			}
+		}
+		number := rapid.OneOf(
+			rapid.SampledFrom(numbers), rapid.Uint32Range(0, 600), rapid.Uint32(),
+		)
+		rapid.Check(t, func(t *rapid.T) {
+			c := call{id, number.Draw(t, "number"), value.Draw(t, "first"), value.Draw(t, "second")}
+			if got, want := judged(t, vm, c), w.judge(c); got != want {
+				t.Fatalf("%s %+v: %x, want %x", w.names[c.number], c, got, want)
+			}
+		})
+	})
+}
+
+// What is said here holds whatever a profile says: one that allowed every call would open no keys,
+// watches, sockets to the host or namespaces.
+func TestOwnRulesOutliveTheProfile(t *testing.T) {
+	t.Parallel()
+	var open strings.Builder
+	for line := range strings.Lines(profile) {
+		fields := strings.Fields(line)
+		fmt.Fprintln(&open, fields[0], fields[1], fields[2], sayAllow)
+	}
+	for arch, column := range map[string]int{"amd64": 1, "arm64": 2} {
 		for _, memoryHeld := range []bool{true, false} {
-			vm, w := machine(t, arch, memoryHeld), newTwin(t, arch, memoryHeld)
-			check := func(c call) {
-				t.Helper()
-				if got, want := judged(t, vm, c), w.judge(c); got != want {
-					t.Errorf("%s, memory held %v: %s %+v: %x, want %x",
-						arch, memoryHeld, w.names[c.number], c, got, want)
+			rules, err := readRules(open.String(), column, memoryHeld)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newTwin(t, arch, memoryHeld)
+			for _, name := range w.names {
+				w.words[name] = sayAllow
+			}
+			for number, r := range rules {
+				want := w.judge(call{number: number, first: unix.AF_VSOCK, second: unix.TIOCSTI})
+				got := r.verdict
+				if r.by != nil {
+					given := map[uint32]uint32{callFirst: unix.AF_VSOCK, callSecond: unix.TIOCSTI}[r.by.at]
+					if slices.Contains(r.by.among, given&r.by.mask) {
+						got = r.by.verdict
+					}
 				}
-				other := c
-				other.arch = unix.AUDIT_ARCH_I386
-				if got := judged(t, vm, other); got != unknown {
-					t.Errorf("%s: of another architecture: %+v: %x", arch, other, got)
+				if got != want {
+					t.Errorf("%s: %s: %x, want %x", arch, w.names[number], got, want)
 				}
 			}
-			for n := range uint32(2048) {
-				check(call{id, n, 0, 0})
-				check(call{id, n | x32, 0, 0})
-				check(call{id, n | 1<<31, 0, 0})
-			}
-			interesting := rapid.OneOf(
-				rapid.Uint32(), rapid.Uint32Range(0, 64), rapid.Uint32Range(1020, 1045),
-				rapid.SampledFrom([]uint32{
-					unix.TIOCSTI, unix.CLONE_NEWUSER, unix.CLONE_NEWNS | unix.CLONE_VM, unix.CLONE_THREAD,
-					0x8, 0x20000, 0x40000, 0x40008, 0x60008, 0x400000, math.MaxUint32,
-				}),
-			)
-			byArgument := []uint32{}
-			for number, name := range w.names {
-				if slices.Contains(
-					[]string{"ioctl", "fcntl", "socket", "socketpair", "clone", "personality"}, name,
-				) {
-					byArgument = append(byArgument, number)
-				}
-			}
-			slices.Sort(byArgument)
-			rapid.Check(t, func(t *rapid.T) {
-				number := rapid.OneOf(rapid.SampledFrom(byArgument), rapid.Uint32Range(0, 600), rapid.Uint32())
-				c := call{
-					id, number.Draw(t, "number"), interesting.Draw(t, "first"), interesting.Draw(t, "second"),
-				}
-				if got, want := judged(t, vm, c), w.judge(c); got != want {
-					t.Fatalf("%s: %+v: %x, want %x", arch, c, got, want)
-				}
-			})
 		}
 	}
 }

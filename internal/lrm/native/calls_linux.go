@@ -34,7 +34,7 @@ const (
 	unknown = refuse | uint32(unix.ENOSYS)
 )
 
-// rule is what the kernel does with a system call.
+// rule tells the kernel how to end a system call.
 type rule struct {
 	verdict uint32    // unless the argument says otherwise
 	by      *argument // nil = every call has the same verdict

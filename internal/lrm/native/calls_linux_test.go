@@ -36,7 +36,7 @@ func tables() map[string]map[string]int {
 	return all
 }
 
-// said is what the containers' default profile says of a call of a program without capabilities.
+// said has the words of the containers' default profile for a program without capabilities.
 func said(t *testing.T, arch string) map[string]string {
 	t.Helper()
 	words := make(map[string]string)
@@ -106,7 +106,7 @@ func TestTheListIsTheProfiles(t *testing.T) {
 	same(t, "calls.txt", strings.Split(profile, "\n"), strings.Split(list.String(), "\n"))
 }
 
-// call is what the kernel shows a filter, as far as this one looks.
+// call has all that this filter sees of one.
 type call struct{ arch, number, first, second uint32 }
 
 // tester is a test, also one of rapid's.

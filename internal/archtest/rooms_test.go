@@ -214,6 +214,7 @@ func confinements() []confinement {
 		{prefix: "go.etcd.io/raft", rooms: "pkg/standby"},
 		{prefix: "github.com/tetratelabs/wazero", rooms: "internal/lrm/wasm"},
 		{prefix: "github.com/landlock-lsm/go-landlock", rooms: "internal/lrm"},
+		{prefix: "golang.org/x/net/bpf", rooms: "internal/lrm/native"},
 		{prefix: "go.etcd.io/bbolt", rooms: "internal/store"},
 		{prefix: "github.com/go-chi/chi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/oapi-codegen", rooms: "internal/api internal/tes"},
@@ -234,6 +235,8 @@ func testLibraries() []string {
 		"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak", "github.com/marcopolo/simnet", "github.com/creack/pty",
 		"github.com/chromedp", "github.com/charmbracelet/x/vt",
+		"github.com/moby/profiles", "github.com/elastic/go-seccomp-bpf",
+		"github.com/opencontainers/runtime-spec",
 	}
 }
 

@@ -42,7 +42,8 @@
 //	kept.go          a saved state as one file
 //	groups.go        cgroups of one attempt, version 2 and 1
 //	findgroups.go    where the agent may make groups
-//	filter_linux.go  the filter of system calls
+//	filter_linux.go  the filter of system calls, as a program for the kernel
+//	calls_linux.go   which calls it lets pass; calls.txt is the profile's list
 //	runner.go        the runner, which becomes the sandbox
 //	runner_*.go      its limits and signals on this system
 //	ending.go        an exit code, and what was to blame

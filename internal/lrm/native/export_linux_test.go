@@ -1,9 +1,33 @@
 package native
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
 )
+
+// Refused says how each system call ends, up to a number, that commands are refused whatever its
+// arguments are.
+func (a *Adapter) Refused(upTo uint32) (map[uint32]unix.Errno, error) {
+	rules, err := rulesOf(runtime.GOARCH, a.host.groups.memory())
+	if err != nil {
+		return nil, err
+	}
+	ends := make(map[uint32]unix.Errno)
+	for number := range upTo {
+		r, known := rules[number]
+		switch {
+		case !known:
+			ends[number] = unix.ENOSYS
+		case r.by == nil && r.verdict != allow:
+			ends[number] = unix.Errno(r.verdict & math.MaxUint16)
+		}
+	}
+	return ends, nil
+}
 
 // GroupsLeft are the control groups of an agent's attempts.
 func GroupsLeft(record string) []string {

@@ -3,10 +3,12 @@ package native
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"runtime"
 	"slices"
-	"unsafe"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
@@ -18,115 +20,122 @@ const (
 	callArch   = 4
 	callFirst  = 16 // lower half of the first argument, on little-endian machines
 	callSecond = 24
-	otherABI   = 0x40000000 // of a number: the x32 calls of amd64
-	refuse     = unix.SECCOMP_RET_ERRNO
+	word       = 4 // bytes
 )
 
-// callFilter is a program for the kernel that refuses a command the system calls
-// which namespaces do not enclose: sockets that reach the machine's host or its
+// callFilter is a program for the kernel that lets a command make the system calls that rulesOf
+// allows, and refuses all others. Besides those that no program without rights needs it
+// refuses what namespaces do not enclose: sockets that reach the machine's host or its
 // radios, the owner's keys, typing into a terminal, watches of files, which the
-// kernel counts together with the owner's, what holds files for others, and calls that
-// no command needs and that had many holes. Where no control group holds memory it refuses
-// memory that belongs to no process, too: looking at processes does not see it.
-// It is nil where the machine's architecture is not known.
-func callFilter(memoryHeld bool) []byte {
-	arch, known := map[string]uint32{
-		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64,
-	}[runtime.GOARCH]
-	if !known {
-		return nil
+// kernel counts together with the owner's, and what holds files for others. Where no control group
+// holds memory it refuses memory that belongs to no process, too: looking at processes does
+// not see it. It is nil where the machine's architecture is not known.
+func callFilter(memoryHeld bool) ([]byte, error) {
+	if _, known := auditArch(runtime.GOARCH); !known {
+		return nil, nil
 	}
-	program := []unix.SockFilter{
-		load(callArch),
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1},
-		end(refuse | uint32(unix.ENOSYS)),
-		load(callNumber),
-		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: otherABI, Jf: 1},
-		end(refuse | uint32(unix.ENOSYS)),
+	program, err := filterFor(runtime.GOARCH, memoryHeld)
+	if err != nil {
+		return nil, err
 	}
-	refused := map[unix.Errno][]uint32{
-		unix.EPERM: {
-			unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF,
-			unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-		},
-		unix.EMFILE: watches(), // programs know that there may be no more of them
+	raw, err := bpf.Assemble(program)
+	if err != nil {
+		return nil, fmt.Errorf("assemble filter of system calls: %w", err)
 	}
-	if !memoryHeld {
-		refused[unix.ENOSYS] = []uint32{
-			unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET,
-		}
-	}
-	for _, why := range []unix.Errno{unix.EPERM, unix.EMFILE, unix.ENOSYS} {
-		for _, call := range refused[why] {
-			program = append(program, skipUnless(call, 1), end(refuse|uint32(why)))
-		}
-	}
-	const allow = unix.SECCOMP_RET_ALLOW
-	program = slices.Concat(program,
-		// io_uring makes sockets past this filter.
-		[]unix.SockFilter{
-			skipUnless(unix.SYS_IO_URING_SETUP, 1), end(refuse | uint32(unix.ENOSYS)),
-		},
-		byArgument(
-			unix.SYS_IOCTL, callSecond, []uint32{unix.TIOCSTI}, refuse|uint32(unix.EPERM), allow,
-		),
-		byArgument(unix.SYS_FCNTL, callSecond, sharedHolds(), refuse|uint32(unix.EINVAL), allow),
-		byArgument(unix.SYS_SOCKET, callFirst, []uint32{
-			unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK,
-		}, allow, refuse|uint32(unix.EAFNOSUPPORT)),
-		[]unix.SockFilter{end(allow)},
-	)
 	var out bytes.Buffer
-	out.Grow(len(program) * int(unsafe.Sizeof(unix.SockFilter{})))
-	if binary.Write(&out, binary.NativeEndian, program) != nil {
-		return nil
+	if err := binary.Write(&out, binary.NativeEndian, raw); err != nil { // as struct sock_filter
+		return nil, fmt.Errorf("write filter of system calls: %w", err)
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
-func load(at uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+// auditArch is the kernel's name for an architecture.
+func auditArch(arch string) (uint32, bool) {
+	id, ok := map[string]uint32{
+		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64,
+	}[arch]
+	return id, ok
 }
 
-func end(verdict uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
-}
-
-// skipUnless goes over the next n instructions unless the value is the one.
-func skipUnless(value uint32, n uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: n}
-}
-
-// byArgument ends a system call by one verdict if the argument at a place is among some values, and
-// else by the other.
-func byArgument(call, at uint32, values []uint32, among, other uint32) []unix.SockFilter {
-	var program []unix.SockFilter
-	for _, v := range values {
-		program = append(program, skipUnless(v, 1), end(among))
+// filterFor is the program for an architecture. Calls of another one are unknown, as are those with
+// numbers that are in no list, such as the x32 calls of amd64.
+func filterFor(arch string, memoryHeld bool) ([]bpf.Instruction, error) {
+	rules, err := rulesOf(arch, memoryHeld)
+	if err != nil {
+		return nil, err
 	}
-	program = append(program, end(other))
-	begin := []unix.SockFilter{skipUnless(call, uint8(len(program)+1)), load(at)}
-	return append(begin, program...)
-}
-
-// sharedHolds are the commands of fcntl by which one command could stop another, or tell it
-// something, through a file that both may only read: inputs, and what all see of the system, belong
-// to the user that both are to the kernel. A lease lets the next one that opens the file wait for
-// most of a minute, a notice tells that it is read, and a hint of how long it lives stays with it.
-func sharedHolds() []uint32 {
-	const setDelegation = 1040 // a lease, also of a directory, since Linux 6.19
-	return []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT, setDelegation}
-}
-
-// watches are the calls that begin to watch files. The older one has a number on amd64 alone.
-func watches() []uint32 {
-	const inotifyInitAMD64 = 253
-	calls := []uint32{unix.SYS_INOTIFY_INIT1, unix.SYS_FANOTIFY_INIT}
-	if runtime.GOARCH == "amd64" {
-		calls = append(calls, inotifyInitAMD64)
+	id, _ := auditArch(arch)
+	begin := []bpf.Instruction{
+		load(callArch),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: id, SkipTrue: 1},
+		bpf.RetConstant{Val: unknown},
+		load(callNumber),
 	}
-	return calls
+	return append(begin, search(runsOf(rules))...), nil
 }
+
+// run is a rule that holds from a number up to the next run.
+type run struct {
+	from uint32
+	rule rule
+}
+
+// runsOf has the rules for all numbers, in their order.
+func runsOf(rules map[uint32]rule) []run {
+	runs := []run{{0, rule{verdict: unknown}}}
+	add := func(number uint32, r rule) {
+		if last := runs[len(runs)-1]; last.rule != r {
+			runs = append(runs, run{number, r})
+		}
+	}
+	next := uint32(0)
+	for _, number := range slices.Sorted(maps.Keys(rules)) {
+		if number > next {
+			add(next, rule{verdict: unknown})
+		}
+		add(number, rules[number])
+		next = number + 1
+	}
+	add(next, rule{verdict: unknown})
+	if len(runs) > 1 && runs[1].from == 0 {
+		runs = runs[1:]
+	}
+	return runs
+}
+
+// search finds the run of the number by halving: the kernel runs a filter for each of its calls
+// when a command starts, to know those that need no look, and for those that do each time.
+func search(runs []run) []bpf.Instruction {
+	if len(runs) == 1 {
+		return runs[0].rule.program()
+	}
+	half := len(runs) / 2
+	lower, upper := search(runs[:half]), search(runs[half:])
+	return slices.Concat([]bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: runs[half].from, SkipFalse: 1},
+		bpf.Jump{Skip: uint32(len(lower))}, // a condition reaches no further than 255
+	}, lower, upper)
+}
+
+// program ends with the verdict.
+func (r rule) program() []bpf.Instruction {
+	end := bpf.RetConstant{Val: r.verdict}
+	if r.by == nil {
+		return []bpf.Instruction{end}
+	}
+	program := []bpf.Instruction{
+		load(r.by.at), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: r.by.mask},
+	}
+	for _, value := range r.by.among {
+		program = append(
+			program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: 1},
+			bpf.RetConstant{Val: r.by.verdict},
+		)
+	}
+	return append(program, end)
+}
+
+func load(at uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: at, Size: word} }
 
 // keepFilter puts the filter behind supervise.FilterFD.
 func keepFilter(program []byte) error {

@@ -5,66 +5,25 @@ package native
 import (
 	"bytes"
 	"encoding/binary"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
-
-// judged runs the kernel's program for a system call, as far as the program needs it.
-func judged(t *testing.T, program []unix.SockFilter, call [64]byte) uint32 {
-	t.Helper()
-	var a uint32
-	for at := 0; at < len(program); at++ {
-		switch i := program[at]; i.Code {
-		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
-			a = binary.NativeEndian.Uint32(call[i.K:])
-		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
-			holds := a == i.K
-			if i.Code&0xf0 == unix.BPF_JGE {
-				holds = a >= i.K
-			}
-			if holds {
-				at += int(i.Jt)
-			} else {
-				at += int(i.Jf)
-			}
-		case unix.BPF_RET | unix.BPF_K:
-			return i.K
-		default:
-			t.Fatalf("instruction %d: %+v", at, i)
-		}
-	}
-	t.Fatal("the program has no end")
-	return 0
-}
-
-// compiled is the filter, as bytes and as the kernel's instructions.
-func compiled(t *testing.T, memoryHeld bool) (text []byte, program []unix.SockFilter) {
-	t.Helper()
-	if text = callFilter(memoryHeld); text == nil {
-		t.Fatal("there is no filter")
-	}
-	program = make([]unix.SockFilter, len(text)/8)
-	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, program); err != nil {
-		t.Fatal(err)
-	}
-	return text, program
-}
 
 // Commands make the calls that namespaces enclose, and are refused the others, on this machine's
 // architecture and on no other.
 func TestWhichSystemCallsAreRefused(t *testing.T) {
 	t.Parallel()
-	text, program := compiled(t, true)
-	_, alone := compiled(t, false)
-	own := binary.NativeEndian.Uint32(text[8+4:]) // what the second instruction compares with
-	if own != unix.AUDIT_ARCH_X86_64 && own != unix.AUDIT_ARCH_AARCH64 {
-		t.Fatalf("it is for %x", own)
-	}
+	held, alone := machine(t, runtime.GOARCH, true), machine(t, runtime.GOARCH, false)
+	own, _ := auditArch(runtime.GOARCH)
 	ownerless := []uint32{
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET,
 	}
+	const otherABI = 0x40000000 // of a number: the x32 calls of amd64
 	const allow, refused = uint32(unix.SECCOMP_RET_ALLOW), uint32(unix.SECCOMP_RET_ERRNO)
 	for _, c := range []struct {
 		name                string
@@ -76,7 +35,7 @@ func TestWhichSystemCallsAreRefused(t *testing.T) {
 		{"of another architecture", own + 1, unix.SYS_READ, 0, 0, refused | uint32(unix.ENOSYS)},
 		{"of another kind", own, otherABI, 0, 0, refused | uint32(unix.ENOSYS)},
 		{"far above", own, 1 << 31, 0, 0, refused | uint32(unix.ENOSYS)},
-		{"just below that", own, otherABI - 1, 0, 0, allow},
+		{"just below that", own, otherABI - 1, 0, 0, refused | uint32(unix.ENOSYS)},
 		{"keyctl", own, unix.SYS_KEYCTL, 0, 0, refused | uint32(unix.EPERM)},
 		{"add_key", own, unix.SYS_ADD_KEY, 0, 0, refused | uint32(unix.EPERM)},
 		{"request_key", own, unix.SYS_REQUEST_KEY, 0, 0, refused | uint32(unix.EPERM)},
@@ -106,19 +65,70 @@ func TestWhichSystemCallsAreRefused(t *testing.T) {
 		{"of a radio", own, unix.SYS_SOCKET, unix.AF_BLUETOOTH, 0, refused | uint32(unix.EAFNOSUPPORT)},
 		{"of nothing", own, unix.SYS_SOCKET, 0, unix.AF_INET, refused | uint32(unix.EAFNOSUPPORT)},
 	} {
-		var call [64]byte // struct seccomp_data
-		for at, value := range map[int]uint32{0: c.number, 4: c.arch, 16: c.first, 24: c.second} {
-			binary.NativeEndian.PutUint32(call[at:], value)
-		}
-		if got := judged(t, program, call); got != c.want {
+		made := call{c.arch, c.number, c.first, c.second}
+		if got := judged(t, held, made); got != c.want {
 			t.Errorf("%s: %x, want %x", c.name, got, c.want)
 		}
 		want := c.want
 		if slices.Contains(ownerless, c.number) && c.arch == own {
 			want = refused | uint32(unix.ENOSYS)
 		}
-		if got := judged(t, alone, call); got != want {
+		if got := judged(t, alone, made); got != want {
 			t.Errorf("%s, where no group holds memory: %x, want %x", c.name, got, want)
 		}
+	}
+}
+
+// The kernel gets the program in its own form.
+func TestTheFilterAsTheKernelReadsIt(t *testing.T) {
+	t.Parallel()
+	for _, memoryHeld := range []bool{true, false} {
+		text, err := callFilter(memoryHeld)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program := make([]unix.SockFilter, len(text)/8)
+		if err = binary.Read(bytes.NewReader(text), binary.NativeEndian, program); err != nil {
+			t.Fatal(err)
+		}
+		raw := make([]bpf.RawInstruction, len(program))
+		for i, in := range program {
+			raw[i] = bpf.RawInstruction{Op: in.Code, Jt: in.Jt, Jf: in.Jf, K: in.K}
+		}
+		got, whole := bpf.Disassemble(raw)
+		vm, err := bpf.NewVM(got)
+		if err != nil || !whole {
+			t.Fatal(err, whole)
+		}
+		id, _ := auditArch(runtime.GOARCH)
+		w := newTwin(t, runtime.GOARCH, memoryHeld)
+		for n := range uint32(600) {
+			c := call{arch: id, number: n}
+			if got, want := judged(t, vm, c), w.judge(c); got != want {
+				t.Errorf("%+v: %x, want %x", c, got, want)
+			}
+		}
+	}
+}
+
+// A list that cannot be read, or leaves a call undecided, makes no filter.
+func TestListsThatMakeNoFilter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"read 0 63":                             "want a name",
+		"read 0 63 allow now":                   "want a name",
+		"read x x allow":                        "number",
+		"read -1 -1 allow":                      "number",
+		"read 0 63 maybe":                       "nothing decides it",
+		"read 0 63 argument":                    "nothing decides it",
+		"ioctl 16 29 argument\nread 0 63 allow": "",
+	} {
+		_, err := readRules(text, 1, true)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := rulesOf("vax", true); err == nil {
+		t.Error("there is a list for an unknown architecture")
 	}
 }

@@ -33,6 +33,7 @@ type host struct {
 	noMoreUsers  bool         // making user namespaces inside can be forbidden
 	countsInside bool         // the kernel counts processes for each user namespace
 	groups       groups
+	filter       []byte   // of a command's system calls; empty = there is none
 	notes        []string // for the owner
 }
 
@@ -69,6 +70,10 @@ func explore(ctx context.Context, config Config) host {
 		if os.Getuid() == 0 && !h.groups.pids() {
 			return host{notes: append(h.notes, unbounded)}
 		}
+	}
+	var err error
+	if h.filter, err = callFilter(h.groups.memory()); err != nil {
+		return host{notes: append(h.notes, "no commands: "+err.Error())}
 	}
 	h.notes = append(h.notes, h.remarks()...)
 	return h

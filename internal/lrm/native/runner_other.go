@@ -8,7 +8,7 @@ func rlimits(int64) map[int]uint64 { return nil }
 
 func insideLimits(int64, int) map[int]uint64 { return nil }
 
-func callFilter(bool) []byte { return nil }
+func callFilter(bool) ([]byte, error) { return nil, nil }
 
 func become(*supervise.Enclosure) error { return supervise.ErrUnsupported }
 

@@ -94,7 +94,7 @@ func (s sandbox) command(work *supervise.Enclosure) error {
 }
 
 // filter is the kernel's program for the command's system calls.
-func (s sandbox) filter() []byte { return callFilter(s.host.groups.memory()) }
+func (s sandbox) filter() []byte { return s.host.filter }
 
 // need holds the limits of the attempt's group: for the command and, with gVisor, its kernel.
 func (s sandbox) need() need {

@@ -17,6 +17,7 @@ func systemVerbs() map[string]func(args []string) error {
 		"hogShared": hogShared, "hogFile": hogFile, "forks": forks, "zombies": zombies, "daemons": daemons, "sleep": sleep,
 		"dial": dial, "terminal": terminal, "devices": devices, "privileges": privileges, "keys": keys, "trace": trace,
 		"descriptors": descriptors, "watches": watches, "holds": holds, "ownerless": ownerless,
+		"calls": calls,
 	}
 }
 
@@ -310,6 +311,21 @@ func ownerless([]string) error {
 		}
 	}
 	return verdict(leaks)
+}
+
+// calls makes system calls, by number, with arguments that are good for nothing, and prints how each
+// ended.
+func calls(args []string) error {
+	for _, arg := range args {
+		number, err := strconv.Atoi(arg)
+		if err != nil {
+			return err
+		}
+		bad := ^uintptr(0)
+		_, _, no := syscall.RawSyscall6(uintptr(number), bad, bad, bad, bad, bad, bad)
+		fmt.Println(number, int(no))
+	}
+	return nil
 }
 
 // strangeFiles leaves what is neither a file nor a directory.

@@ -80,11 +80,7 @@ func (a *app) locked(secret minisign.PrivateKey) ([]byte, error) {
 
 // writeNew writes a file that must not exist yet.
 func writeNew(name string, text []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(
-		name,
-		os.O_WRONLY|os.O_CREATE|os.O_EXCL,
-		mode,
-	) //nolint:gosec // the user's
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		if errors.Is(err, os.ErrExist) {
 			return usage(

@@ -111,7 +111,8 @@ func TestADomainsKeyIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row, err := holder.Admit(t.Context(), string(site), ""); err != nil || !row.Member {
+	row, err := holder.Admit(t.Context(), string(site), "")
+	if err != nil || !row.Member {
 		t.Fatalf("%+v, %v", row, err)
 	}
 	there = append(there, start(t, newcomer, there...))

@@ -171,6 +171,7 @@ type joining interface {
 	// Listen listens for other sites on further addresses, until the agent ends.
 	Listen(ctx context.Context, addrs []string) error
 	invites
+	keys
 	// Check lets another site announce a probe and say whether this site's offer
 	// arrives. That none does is a result, not an error.
 	Check(ctx context.Context) (view.CheckResult, error)
@@ -197,6 +198,10 @@ type links interface {
 	) (view.LinkRow, error)
 	// Unlink ends a link; the other domain is told why when it is reached.
 	Unlink(ctx context.Context, name grid.DomainID) error
+}
+
+// keys change the key of the domain; the errors are those of links.
+type keys interface {
 	// RotateKey gives the domain a new key. Where from is the key that was replaced last, nothing
 	// more is done; an empty from is the present key.
 	RotateKey(ctx context.Context, from grid.DomainKey) (view.Rotation, error)

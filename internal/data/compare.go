@@ -13,12 +13,12 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// ErrDiffers means that files are not what their identifier says.
-var ErrDiffers = errors.New("the files differ from their content identifier")
+// errDiffers means that files are not what their identifier says.
+var errDiffers = errors.New("the files differ from their content identifier")
 
 // Compare reports whether what lies at a path is, byte for byte, what a content identifier names,
 // as Export has written it: the same files and directories and no others, executable or not. Each
-// block that it reads for that is checked against its hash. The error wraps ErrDiffers where it is
+// block that it reads for that is checked against its hash. The error wraps errDiffers where it is
 // not.
 func (s *Store) Compare(ctx context.Context, c grid.CID, hostPath string) error {
 	ctx, op, root, err := s.open(ctx, c)
@@ -64,7 +64,7 @@ func (v *comparing) dir(name string) error {
 	}
 	info, err := v.in.Lstat(path)
 	if err != nil || !info.IsDir() {
-		return fmt.Errorf("%w: %s is no directory", ErrDiffers, path)
+		return fmt.Errorf("%w: %s is no directory", errDiffers, path)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (v *comparing) file(name string, n node, content io.Reader) error {
 	info, err := v.in.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != n.bytes ||
 		n.executable != (info.Mode().Perm()&0o100 != 0) {
-		return fmt.Errorf("%w: %s is missing, or of another size or kind", ErrDiffers, path)
+		return fmt.Errorf("%w: %s is missing, or of another size or kind", errDiffers, path)
 	}
 	f, err := v.in.Open(path)
 	if err != nil {
@@ -99,11 +99,11 @@ func sameBytes(path string, have, want io.Reader) error {
 				return err
 			}
 		}
-		if !bytes.Equal(one[:n], other[:m]) {
-			return fmt.Errorf("%w: %s has other bytes", ErrDiffers, path)
-		}
-		if errWant != nil {
-			return nil
+		switch {
+		case !bytes.Equal(one[:n], other[:m]):
+			return fmt.Errorf("%w: %s has other bytes", errDiffers, path)
+		case n < size:
+			return nil // both have ended
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (v *comparing) noOthers() error {
 		return err
 	})
 	if err == nil && found != v.found {
-		err = fmt.Errorf("%w: %d files and directories, want %d", ErrDiffers, found, v.found)
+		err = fmt.Errorf("%w: %d files and directories, want %d", errDiffers, found, v.found)
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func TestCompareSeesEveryChange(t *testing.T) {
 			}
 		}
 		err := s.Compare(t.Context(), c.cid, at)
-		if c.same && err != nil || !c.same && !errors.Is(err, ErrDiffers) {
+		if c.same && err != nil || !c.same && !errors.Is(err, errDiffers) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -227,7 +227,7 @@ func helpOf(t *testing.T, program string, helps map[string]string, words []strin
 	t.Helper()
 	verb := []string{words[1]}
 	group := slices.Contains([]string{"config", "domain", "workload"}, words[1]) ||
-		strings.HasPrefix(strings.Join(words, " "), "submit sign key ") // sign takes files as well
+		strings.HasPrefix(strings.Join(words, " "), "submit sign key ") // sign takes files, too
 	if group && len(words) > 2 && !strings.HasPrefix(words[2], "-") {
 		verb = append(verb, words[2])
 	}

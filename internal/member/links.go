@@ -94,7 +94,7 @@ func (l *Links) NeedKey() error {
 
 // Founder names the site that made the domain's key: its own record is the oldest.
 func (r *Registry) Founder() string {
-	records := r.Roster().All()
+	records := r.Roster().all()
 	if len(records) == 0 {
 		return "the site whose state directory has " + KeyFile
 	}

@@ -75,8 +75,8 @@ func (r Roster) Get(site grid.SiteID) (protocol.MemberRecord, bool) {
 // Records lists those that the key has signed, ascending by site.
 func (r Roster) Records() []protocol.MemberRecord { return bySite(r.records) }
 
-// All lists the records of former keys as well that hold until the key's own are here.
-func (r Roster) All() []protocol.MemberRecord {
+// all lists the records of former keys as well that hold until the key's own are here.
+func (r Roster) all() []protocol.MemberRecord {
 	all := maps.Clone(r.former)
 	maps.Copy(all, r.records)
 	return bySite(all)

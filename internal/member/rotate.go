@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/durable"
@@ -60,15 +61,12 @@ func (l *Links) unlinked() error {
 	if len(links) == 0 {
 		return nil
 	}
-	names := ""
-	for i, link := range links[:min(len(links), maxNamed)] {
-		if i > 0 {
-			names += ", "
-		}
-		names += string(link.Name)
+	var names []string
+	for _, link := range links[:min(len(links), maxNamed)] {
+		names = append(names, string(link.Name))
 	}
 	return fmt.Errorf("%w: %s; end the links with siteagent domain unlink, rotate, and link the "+
-		"domains anew with siteagent domain invite", ErrLinked, names)
+		"domains anew with siteagent domain invite", ErrLinked, strings.Join(names, ", "))
 }
 
 // withdrawAll makes the open invitations to links useless; the caller holds disk.
@@ -98,21 +96,14 @@ func (r *Registry) rotate(
 	r.disk.Lock()
 	defer r.disk.Unlock()
 	cut := r.unfinished()
-	if err := r.finish(); err != nil {
+	if err = r.finish(); err != nil {
 		return done, err
 	}
-	chain, key := r.Roster().Successions(), r.Key()
-	switch n := len(chain); {
-	case !r.Holds():
-		return done, ErrKeyless
-	case n > 0 && (cut && (from == "" || from == key) || from == chain[n-1].Former):
-		done.Succession = chain[n-1]
-		return done, nil
-	case from != "" && from != key:
-		return done, fmt.Errorf("%w: %s; it is %s", ErrNotKey, from, key)
-	case n >= protocol.MaxSuccessions:
-		return done, fmt.Errorf("%w: the key was rotated %d times; start a new domain, and have "+
-			"its members join that", ErrTooMany, n)
+	chain := r.Roster().Successions()
+	last, err := r.mayRotate(chain, from, cut)
+	if err != nil || last.Number > 0 {
+		done.Succession = last
+		return done, err
 	}
 	if err = errors.Join(r.step("invites"), withdraw()); err != nil {
 		return done, err
@@ -140,6 +131,26 @@ func (r *Registry) rotate(
 	r.roster, r.spare = followed, next
 	r.mu.Unlock()
 	return done, r.finish()
+}
+
+// mayRotate says why the key is not to be rotated, or gives the last succession where that is the
+// one that is asked for: cut short before, or repeated.
+func (r *Registry) mayRotate(
+	chain []protocol.Succession, from grid.DomainKey, cut bool,
+) (done protocol.Succession, err error) {
+	key := r.Key()
+	switch n := len(chain); {
+	case !r.Holds():
+		return done, ErrKeyless
+	case n > 0 && (cut && (from == "" || from == key) || from == chain[n-1].Former):
+		return chain[n-1], nil
+	case from != "" && from != key:
+		return done, fmt.Errorf("%w: %s; it is %s", ErrNotKey, from, key)
+	case n >= protocol.MaxSuccessions:
+		return done, fmt.Errorf("%w: the key was rotated %d times; start a new domain, and have "+
+			"its members join that", ErrTooMany, n)
+	}
+	return done, nil
 }
 
 // nextKey is the successor that an earlier attempt has made, or a fresh one.

@@ -362,51 +362,51 @@ func TestForgedSuccessionsAreNotFollowed(t *testing.T) {
 func TestARotationThatIsRefused(t *testing.T) {
 	h := founded(t)
 	h.invite(t, time.Hour, 1)
-	if _, _, err := h.links.Invite("", time.Hour); err != nil {
+	var err error
+	if _, _, err = h.links.Invite("", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.links.Rotate(testKey('x').Public()); !errors.Is(err, ErrNotKey) ||
+	if _, err = h.links.Rotate(testKey('x').Public()); !errors.Is(err, ErrNotKey) ||
 		len(h.Invites()) != 1 || len(h.links.Invites()) != 1 {
 		t.Errorf("from another key: %v", err)
 	}
 	member := &holder{office: open(t, t.TempDir(), h.Key())}
-	var err error
 	if member.links, err = OpenLinks(member.Registry); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := member.links.Rotate(""); !errors.Is(err, ErrNoKey) {
+	if _, err = member.links.Rotate(""); !errors.Is(err, ErrNoKey) {
 		t.Errorf("without the key: %v", err)
 	}
 	fresh := openHolder(t, t.TempDir())
-	if _, err := fresh.links.Rotate(""); !errors.Is(err, ErrKeyless) {
+	if _, err = fresh.links.Rotate(""); !errors.Is(err, ErrKeyless) {
 		t.Errorf("before there is one: %v", err)
 	}
 	for range protocol.MaxSuccessions {
 		h.rotate(t)
 	}
-	if _, err := h.links.Rotate(""); !errors.Is(err, ErrTooMany) {
+	if _, err = h.links.Rotate(""); !errors.Is(err, ErrTooMany) {
 		t.Errorf("too often: %v", err)
 	}
-	if err := member.knows(h.office); err != nil || member.standings() != "AAAB?" {
+	if err = member.knows(h.office); err != nil || member.standings() != "AAAB?" {
 		t.Errorf("after %d: %v, %s", protocol.MaxSuccessions, err, member.standings())
 	}
 	member.knows(h.office)
 
 	lab := newSeat(t, t.TempDir(), "lab", "12D3KooWlab")
 	campus := newSeat(t, t.TempDir(), "campus", "12D3KooWcampus")
-	if _, err := campus.join(lab, lab.token(t, "", time.Hour)); err != nil {
+	if _, err = campus.join(lab, lab.token(t, "", time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Rotate(""); !errors.Is(err, ErrLinked) ||
+	if _, err = lab.Rotate(""); !errors.Is(err, ErrLinked) ||
 		!strings.Contains(err.Error(), "campus; end the links with siteagent domain unlink") {
 		t.Errorf("a linked domain: %v", err)
 	}
-	if _, err := lab.Unlink("campus"); err != nil {
+	if _, err = lab.Unlink("campus"); err != nil {
 		t.Fatal(err)
 	}
 	open := lab.token(t, "", time.Hour)
 	done, err := lab.Rotate("")
-	if err != nil || len(done.Withdrawn) != 1 || len(lab.Links.Invites()) != 0 {
+	if err != nil || len(done.Withdrawn) != 1 || len(lab.Invites()) != 0 {
 		t.Errorf("after that: %v, %+v", err, done.Withdrawn)
 	}
 	if lab.Key() == open.Key {

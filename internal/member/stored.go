@@ -42,7 +42,7 @@ type recordText struct {
 
 func rosterTextOf(r Roster) rosterText {
 	text := rosterText{Version: fileVersion, Records: []recordText{}}
-	for _, record := range r.All() {
+	for _, record := range r.all() {
 		text.Records = append(text.Records, recordText{
 			Domain: record.Domain, Site: record.Site, Kind: record.Kind.String(), Name: record.Name,
 			SerialMS: record.SerialMS, Note: record.Note, Signature: record.Signature,
@@ -94,7 +94,8 @@ func (r *Registry) readRoster(text []byte) error {
 	if !r.roster.trusts() {
 		return nil
 	}
-	return r.roster.restore(records)
+	r.roster, err = r.roster.restore(records)
+	return err
 }
 
 // decision records what the owner of this site decided about another one.
@@ -155,7 +156,7 @@ func (r *Registry) Entries() []Entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	sites := make(map[grid.SiteID]Entry)
-	for _, record := range r.roster.All() {
+	for _, record := range r.roster.all() {
 		sites[record.Site] = Entry{
 			Site: record.Site, Standing: r.standing(record.Site), Name: grid.Plain(record.Name),
 			Note: grid.Plain(record.Note), Since: time.UnixMilli(record.SerialMS),

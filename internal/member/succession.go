@@ -49,7 +49,7 @@ func (r Roster) follow(all []protocol.Succession) (Roster, []protocol.Succession
 		return r, nil, err
 	}
 	next.chain = slices.Clone(all)
-	if err := next.restore(r.All()); err != nil {
+	if next, err = next.restore(r.all()); err != nil {
 		return r, nil, err
 	}
 	return next, slices.Clone(fresh), nil
@@ -58,7 +58,7 @@ func (r Roster) follow(all []protocol.Succession) (Roster, []protocol.Succession
 // restore takes in what this site has held before, whichever key of the domain has signed it; what
 // a former key may not have signed is left out. The error, errForged or grid.ErrInvalid, is about
 // the first record that no key of the domain has signed; those after it are not looked at.
-func (r *Roster) restore(records []protocol.MemberRecord) (err error) {
+func (r Roster) restore(records []protocol.MemberRecord) (restored Roster, err error) {
 	for _, record := range records {
 		if err = r.put(record); err != nil {
 			break
@@ -67,7 +67,7 @@ func (r *Roster) restore(records []protocol.MemberRecord) (err error) {
 	r.trim()
 	r.settle()
 	r.digest = r.sum()
-	return err
+	return r, err
 }
 
 // shared is the number of successions, from the first one, that are known already.
@@ -92,7 +92,7 @@ func (r Roster) shared(all []protocol.Succession) (int, error) {
 }
 
 // put takes in a record that this site has held before.
-func (r *Roster) put(record protocol.MemberRecord) error {
+func (r Roster) put(record protocol.MemberRecord) error {
 	err := r.verify(record)
 	switch {
 	case err == nil:
@@ -122,7 +122,7 @@ func (r Roster) formerSigner(record protocol.MemberRecord) int {
 
 // settle drops records of former keys: those of which the present key says something, and all
 // once this roster has every record that the present key took over.
-func (r *Roster) settle() {
+func (r Roster) settle() {
 	if len(r.former) == 0 {
 		return
 	}

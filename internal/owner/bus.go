@@ -37,15 +37,20 @@ func onBus(
 	}
 }
 
+// property names a property of an object on the bus.
+type property struct {
+	service string
+	object  dbus.ObjectPath
+	of      string // the interface
+	name    string
+}
+
 // getOf gets a property of a service that runs; none is started for it.
-func getOf(
-	ctx context.Context, conn *dbus.Conn,
-	service string, object dbus.ObjectPath, of, property string, into any,
-) error {
+func getOf(ctx context.Context, conn *dbus.Conn, p property, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, busLimit)
 	defer cancel()
-	return conn.Object(service, object).
-		CallWithContext(ctx, getProperty, dbus.FlagNoAutoStart, of, property).Store(into)
+	return conn.Object(p.service, p.object).
+		CallWithContext(ctx, getProperty, dbus.FlagNoAutoStart, p.of, p.name).Store(into)
 }
 
 // isError says whether a service answered with one of these errors.

@@ -54,6 +54,10 @@ func asksInput(on bool) []string {
 	return []string{login1Hint}
 }
 
+func ofLogin1(name string) property {
+	return property{login1Service, login1Object, login1Manager, name}
+}
+
 // deskOf asks logind, or is told why that cannot be. Sessions are looked at where it is up to them.
 func deskOf(
 	ctx context.Context, conn *dbus.Conn, err error, server *x11,
@@ -63,7 +67,7 @@ func deskOf(
 	desk.Display = server.name
 	absent := err != nil
 	if err == nil {
-		err = getOf(ctx, conn, login1Service, login1Object, login1Manager, login1Hint, &desk.Idle)
+		err = getOf(ctx, conn, ofLogin1(login1Hint), &desk.Idle)
 		absent = isError(err, "org.freedesktop.DBus.Error.NameHasNoOwner",
 			"org.freedesktop.DBus.Error.ServiceUnknown")
 	}
@@ -75,7 +79,7 @@ func deskOf(
 		return desk, err
 	}
 	var held string
-	err = getOf(ctx, conn, login1Service, login1Object, login1Manager, login1Held, &held)
+	err = getOf(ctx, conn, ofLogin1(login1Held), &held)
 	if err != nil {
 		return desk, err
 	}

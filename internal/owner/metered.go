@@ -27,8 +27,9 @@ func newMetered() *asker {
 		ask: onBus(func(ctx context.Context, conn *dbus.Conn, _ error) yield.Said {
 			var metered yield.Metered
 			if conn != nil {
-				_ = getOf(ctx, conn, networkService, networkObject, networkService,
-					networkMetered, &metered) // unknown stays 0
+				_ = getOf(ctx, conn, property{
+					networkService, networkObject, networkService, networkMetered,
+				}, &metered) // unknown stays 0
 			}
 			return metered.Judge()
 		}),

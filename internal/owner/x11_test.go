@@ -36,7 +36,7 @@ func TestDisplays(t *testing.T) {
 func record(family uint16, fields ...string) (text []byte) {
 	text = binary.BigEndian.AppendUint16(nil, family)
 	for _, field := range fields {
-		text = binary.BigEndian.AppendUint16(text, uint16(len(field))) //nolint:gosec // short
+		text = binary.BigEndian.AppendUint16(text, uint16(len(field)))
 		text = append(text, field...)
 	}
 	return text
@@ -183,7 +183,6 @@ func TestARealXServer(t *testing.T) {
 	}
 	defer numbers.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	//nolint:gosec // the test's own
 	server := exec.CommandContext(ctx, program, "-displayfd", "3", "-noreset", "-nolisten", "tcp")
 	server.ExtraFiles = []*os.File{given}
 	server.Stderr = t.Output()

@@ -25,7 +25,7 @@ type xserver struct {
 // start begins to serve for as long as the test lasts, and puts it into the environment.
 func (x *xserver) start(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "x") // short, as the names of sockets have to be
+	dir, err := os.MkdirTemp("", "x") //nolint:usetesting // names of sockets have to be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,5 +109,5 @@ func (x *xserver) serve(conn io.ReadWriter) {
 
 // rest says how long ago there was input.
 func (x *xserver) rest(d time.Duration) {
-	x.input.Store(uint32(d / time.Millisecond)) //nolint:gosec // minutes
+	x.input.Store(uint32(d / time.Millisecond))
 }

@@ -31,7 +31,8 @@ type (
 	Reachability = relay.Reachability
 	// Invitation sets up Redeem.
 	Invitation = join.Invitation
-	Welcome    = join.Welcome
+	// Welcome is its result.
+	Welcome = join.Welcome
 	// DeathNote says of one attempt whom to tell when it is dead.
 	DeathNote = death.Note
 )

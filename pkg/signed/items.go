@@ -34,8 +34,8 @@ func prove(items []grid.Item) (root string, proofs []string, err error) {
 		return out, nil
 	})
 	for i, item := range items {
-		more, err := tlog.StoredHashes(int64(i), itemText(item), read)
-		if err != nil {
+		var more []tlog.Hash
+		if more, err = tlog.StoredHashes(int64(i), itemText(item), read); err != nil {
 			return "", nil, fmt.Errorf("hash item %d: %w", i, err)
 		}
 		stored = append(stored, more...)

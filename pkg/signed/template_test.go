@@ -153,7 +153,7 @@ func mutate(
 		}
 		if n := parts(v.Index(0)); n > 0 {
 			for i := range n {
-				s := fresh()
+				s = fresh()
 				change(&s, func(v reflect.Value) reflect.Value { return v.Index(0).Field(i) },
 					name+"."+v.Index(0).Type().Field(i).Name)
 			}

@@ -9,8 +9,9 @@ BENCHTIME        ?= 1s
 LOCAL            := github.com/mrsmesh/mrsmesh
 
 # Our own Go files, without generated ones.
-GO_FILES = $(shell find . -name '*.go' -not -path './bin/*' -not -path './.git/*' -not -path '*/node_modules/*' \
-	-not -name '*.pb.go' -not -name '*.gen.go')
+# A command that lists the Go files: their names together are too long for one of the shell.
+GO_FILES = find . -name '*.go' -not -path './bin/*' -not -path './.git/*' -not -path '*/node_modules/*' \
+	-not -name '*.pb.go' -not -name '*.gen.go'
 # Tests behind the build tag e2e, and the packages that have some.
 E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^//go:build .*\be2e\b' .)
 E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
@@ -21,11 +22,11 @@ E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES
 all: fmt lint arch test
 
 fmt: $(GO_TOOLS)
-	@bin/goimports -w -local $(LOCAL) $(GO_FILES)
-	@bin/gofumpt -w $(GO_FILES)
+	@$(GO_FILES) | xargs bin/goimports -w -local $(LOCAL)
+	@$(GO_FILES) | xargs bin/gofumpt -w
 
 fmt-check: $(GO_TOOLS)
-	@bad=$$(bin/goimports -l -local $(LOCAL) $(GO_FILES); bin/gofumpt -l $(GO_FILES)); \
+	@bad=$$($(GO_FILES) | xargs bin/goimports -l -local $(LOCAL); $(GO_FILES) | xargs bin/gofumpt -l); \
 	if [ -n "$$bad" ]; then echo "not formatted (run make fmt):"; echo "$$bad" | sort -u; exit 1; fi
 
 lint: $(GOLANGCI)

@@ -1,12 +1,10 @@
 package agent_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/suspend/suspendtest"
-	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
@@ -25,25 +23,13 @@ func TestLessWhileSomebodyIsThere(t *testing.T) {
 	for range cores {
 		ids = append(ids, one.submit(t, one.job(t, "run=60s")))
 	}
-	running := func(want int) {
-		t.Helper()
-		agent.Eventually(t, fmt.Sprintf("%d of %d run", want, cores), func() bool {
-			n := 0
-			for _, id := range ids {
-				if one.task(t, id).Phase == view.PhaseRunning {
-					n++
-				}
-			}
-			return n == want
-		})
-	}
-	running(cores)
+	one.awaitRunning(t, ids, cores)
 	bus.SetIdle(false)
-	running(cores / 2)
+	one.awaitRunning(t, ids, cores/2)
 	status, err := one.Status(t.Context())
 	if o := status.Owner; err != nil || o == nil || o.Share != 50 || !o.InUse || o.Busy {
 		t.Errorf("status %+v, %v; want half of the cores, and that somebody is there", o, err)
 	}
 	bus.SetIdle(true)
-	running(cores)
+	one.awaitRunning(t, ids, cores)
 }

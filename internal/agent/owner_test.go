@@ -131,6 +131,20 @@ func TestOwnerComesAndGoes(t *testing.T) {
 	}
 }
 
+// awaitRunning waits until so many of the tasks run.
+func (n *node) awaitRunning(t *testing.T, ids []grid.TaskID, want int) {
+	t.Helper()
+	agent.Eventually(t, fmt.Sprintf("%d of %d run", want, len(ids)), func() bool {
+		running := 0
+		for _, id := range ids {
+			if n.task(t, id).Phase == view.PhaseRunning {
+				running++
+			}
+		}
+		return running == want
+	})
+}
+
 // In hours with a share of the cores what takes more is suspended, and goes on when they are over.
 func TestHoursWithAShare(t *testing.T) {
 	t.Parallel()
@@ -155,26 +169,14 @@ func TestHoursWithAShare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	running := func(want int) {
-		t.Helper()
-		agent.Eventually(t, fmt.Sprintf("%d of %d run", want, cores), func() bool {
-			n := 0
-			for _, id := range ids {
-				if one.task(t, id).Phase == view.PhaseRunning {
-					n++
-				}
-			}
-			return n == want
-		})
-	}
 	within("00:00-24:00 50%")
-	running(cores / 2)
+	one.awaitRunning(t, ids, cores/2)
 	status, err := one.Status(t.Context())
 	if err != nil || status.Owner == nil || status.Owner.Share != 50 || status.Owner.Busy {
 		t.Errorf("status %+v, %v; want a share of 50 %%", status.Owner, err)
 	}
 	within("")
-	running(cores)
+	one.awaitRunning(t, ids, cores)
 }
 
 // An owner who stays gets rid of the attempt, and the task runs elsewhere.

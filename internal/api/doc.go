@@ -21,7 +21,8 @@
 //	gate.go           what passes over TCP: the page, who has a token or a session
 //	guest.go          jobs and the site as guests of the page see them
 //	router.go         paths, checks before a handler, errors as problems
-//	handlers.go       jobs, offers, sites, status, the owner's orders
+//	handlers.go       jobs, sites, status, the owner's orders
+//	offers.go         how sites answer, have answered in each round, and would
 //	sessions.go       links to the page, signing in and out
 //	page.go           which page of a list is wanted
 //	key.go            Idempotency-Key

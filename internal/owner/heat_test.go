@@ -2,7 +2,6 @@ package owner
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,15 +16,7 @@ import (
 func oven(t *testing.T) (root string, heat func(celsius int)) {
 	t.Helper()
 	root = t.TempDir()
-	write := func(name, text string) {
-		file := filepath.Join(root, "sys/class/hwmon", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := told(t, filepath.Join(root, "sys/class/hwmon"))
 	write("hwmon0/name", "nvme")
 	write("hwmon0/temp1_input", "95000")
 	write("hwmon1/name", "coretemp")

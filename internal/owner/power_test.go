@@ -13,12 +13,11 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
 )
 
-// laptop is a machine with a plug, a battery and a mouse.
-func laptop(t *testing.T) (root string, plug func(in bool)) {
-	t.Helper()
-	root = t.TempDir()
-	write := func(name, text string) {
-		file := filepath.Join(root, "sys/class/power_supply", name)
+// told writes what the kernel tells in files below a directory.
+func told(t *testing.T, dir string) func(name, text string) {
+	return func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -26,6 +25,13 @@ func laptop(t *testing.T) (root string, plug func(in bool)) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// laptop is a machine with a plug, a battery and a mouse.
+func laptop(t *testing.T) (root string, plug func(in bool)) {
+	t.Helper()
+	root = t.TempDir()
+	write := told(t, filepath.Join(root, "sys/class/power_supply"))
 	write("AC/type", "Mains")
 	write("BAT0/type", "Battery")
 	write("mouse/type", "Battery")

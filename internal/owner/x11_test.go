@@ -91,12 +91,11 @@ func TestAServerThatHangs(t *testing.T) {
 	if _, err = x.sinceInput(t.Context()); err == nil || server.asked.Load() != 1 {
 		t.Errorf("asked %d times: %v", server.asked.Load(), err)
 	}
+	<-server.came // it was asked once
 	ended, cancel := context.WithCancel(t.Context())
 	x, done := newX11(), make(chan error)
 	go func() { _, err := x.sinceInput(ended); done <- err }()
-	for server.asked.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	<-server.came
 	cancel()
 	if err := <-done; err == nil || !x.rest.IsZero() {
 		t.Errorf("ended: %v, asked again after %s", err, x.rest)

@@ -17,6 +17,7 @@ import (
 type xserver struct {
 	display string
 	asked   atomic.Int32
+	came    chan struct{} // a value for each that has asked, up to some
 	input   atomic.Uint32 // milliseconds
 	cookie  []byte        // nil: it is open
 	hangs   bool
@@ -25,6 +26,7 @@ type xserver struct {
 // start begins to serve for as long as the test lasts, and puts it into the environment.
 func (x *xserver) start(t *testing.T) {
 	t.Helper()
+	x.came = make(chan struct{}, 8)
 	dir, err := os.MkdirTemp("", "x") //nolint:usetesting // names of sockets have to be short
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +47,10 @@ func (x *xserver) start(t *testing.T) {
 				return
 			}
 			x.asked.Add(1)
+			select {
+			case x.came <- struct{}{}:
+			default: // nobody waits for that many
+			}
 			serving.Go(func() {
 				defer conn.Close()
 				if x.hangs {

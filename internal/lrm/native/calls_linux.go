@@ -74,7 +74,8 @@ func readRules(list string, column int, memoryHeld bool) (map[uint32]rule, error
 	for line := range strings.Lines(list) {
 		fields := strings.Fields(line)
 		if len(fields) != 4 {
-			return nil, fmt.Errorf("list of system calls: %q: want a name, two numbers and a word", line)
+			return nil, fmt.Errorf("list of system calls: %q: want a name, two numbers and a word",
+				line)
 		}
 		if fields[column] == "-" {
 			continue

@@ -24,7 +24,9 @@ var update = flag.Bool("update", false, "write the list of system calls anew")
 // tables are the kernel's system calls by name, for each architecture.
 func tables() map[string]map[string]int {
 	all := make(map[string]map[string]int)
-	for name, info := range map[string]*kernel.Info{"amd64": kernel.X86_64, "arm64": kernel.AARCH64} {
+	for name, info := range map[string]*kernel.Info{
+		"amd64": kernel.X86_64, "arm64": kernel.AARCH64,
+	} {
 		calls := maps.Clone(info.SyscallNames)
 		delete(calls, "arch_specific_syscall") // a number that is set aside
 		if number, ok := calls["fstatat"]; ok {
@@ -292,7 +294,9 @@ func TestOwnRulesOutliveTheProfile(t *testing.T) {
 				want := w.judge(call{number: number, first: unix.AF_VSOCK, second: unix.TIOCSTI})
 				got := r.verdict
 				if r.by != nil {
-					given := map[uint32]uint32{callFirst: unix.AF_VSOCK, callSecond: unix.TIOCSTI}[r.by.at]
+					given := map[uint32]uint32{
+						callFirst: unix.AF_VSOCK, callSecond: unix.TIOCSTI,
+					}[r.by.at]
 					if slices.Contains(r.by.among, given&r.by.mask) {
 						got = r.by.verdict
 					}

@@ -28,8 +28,8 @@ func TestTheKernelRefusesWhatTheListDoes(t *testing.T) {
 				t.Fatalf("%d refused, %v", len(refused), err)
 			}
 			if runtime.GOARCH == "amd64" {
-				// The kernel asks no filter about uprobe, which fails unless the kernel itself has put it
-				// into a program that is traced.
+				// The kernel asks no filter about uprobe, which fails unless the kernel itself has
+				// put it into a program that is traced.
 				delete(refused, 336)
 			}
 			args, want := []string{guestPath, "calls"}, ""

@@ -25,7 +25,8 @@ func boxed(t *testing.T, kind string, args ...string) sandbox {
 	id := grid.AttemptID{Task: grid.TaskID{Job: "mfrggzdfmztwq2lk"}, Token: 1}
 	return sandbox{
 		host: host{
-			sandbox: kind, bwrap: "/opt/bwrap", proc: true, noMoreUsers: true, filter: []byte("filter"),
+			sandbox: kind, bwrap: "/opt/bwrap", proc: true, noMoreUsers: true,
+			filter: []byte("filter"),
 			gvisor: gvisor{runsc: "/opt/runsc", unshare: "/opt/unshare", flags: []string{"--flag"}},
 			system: []systemPath{{path: "/usr", host: "/usr"}, {path: "/bin", link: "usr/bin"}},
 		},

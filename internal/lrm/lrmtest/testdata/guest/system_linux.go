@@ -313,8 +313,8 @@ func ownerless([]string) error {
 	return verdict(leaks)
 }
 
-// calls makes system calls, by number, with arguments that are good for nothing, and prints how each
-// ended.
+// calls makes system calls, by number, with arguments that are good for nothing, and prints how
+// each ended.
 func calls(args []string) error {
 	for _, arg := range args {
 		number, err := strconv.Atoi(arg)

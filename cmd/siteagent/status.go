@@ -161,7 +161,7 @@ func ownerBusy(s view.AgentStatus, now time.Time) string {
 		{yield.WhyInput, " when you are away"},
 		{yield.WhyBattery, " when it is plugged in (owner.battery)"},
 		{yield.WhyMetered, " when it is not (owner.metered)"},
-		{yield.WhyHeat, " when they have cooled down"},
+		{yield.WhyHeat, " when a thermometer says so"},
 	} {
 		if strings.HasPrefix(s.Owner.Why, c.why) {
 			return "paused: " + s.Owner.Why + "; " + after + c.then

@@ -143,7 +143,7 @@ func TestStatusSaysWhySharingRests(t *testing.T) {
 			hot := []yield.Sensor{{Name: "coretemp_core_0", Celsius: 91.4}}
 			s.Owner = &view.OwnerView{Busy: true, Why: yield.NewHeat(90).Look(hot).Why}
 		}, "paused: owner.heat: the processors have 91 °C, want less than 85 °C; jobs are " +
-			"taken again when they have cooled down"},
+			"taken again when a thermometer says so"},
 		{"less while somebody is there", func(s *view.AgentStatus) {
 			s.Owner = &view.OwnerView{Share: 25, Memory: 50, InUse: true}
 		}, "yes, 25 % of the cores and 50 % of the memory while you are there (in-use)"},

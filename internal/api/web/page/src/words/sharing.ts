@@ -34,7 +34,7 @@ function ownerBusy(s: Status, now: number): string {
     ["owner.input: ", "when you are away"],
     ["the machine runs on battery", "when it is plugged in (owner.battery)"],
     ["the connection is metered", "when it is not (owner.metered)"],
-    ["owner.heat: ", "when they have cooled down"],
+    ["owner.heat: ", "when a thermometer says so"],
   ];
   for (const [begins, text] of then) {
     if (why.startsWith(begins)) return `paused: ${why}; ${after} ${text}`;

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mrsmesh/mrsmesh/internal/scripttest"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // withCommands are the settings of a site whose owner allows commands.
-const withCommands = twoCores + "kinds: wasm,command\n"
+func withCommands() string {
+	return twoCores + "kinds: wasm,command\ncommands: " + scripttest.Commands() + "\n"
+}
 
 // needBubblewrap skips a test of commands where sites run none: their sandbox is bubblewrap, which
 // a fresh machine may lack. CI installs it.
@@ -27,7 +30,7 @@ func needBubblewrap(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	needBubblewrap(t)
-	m := newMesh(t, submitOnly, twoCores, withCommands)
+	m := newMesh(t, submitOnly, twoCores, withCommands())
 	status, err := m.sites[2].client.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +69,7 @@ func TestCommandsNotAllowed(t *testing.T) {
 // bubblewrap.
 func TestAKilledCommandGoesOn(t *testing.T) {
 	needBubblewrap(t)
-	m := newMesh(t, submitOnly, withCommands, withCommands)
+	m := newMesh(t, submitOnly, withCommands(), withCommands())
 	const script = `
 i=$(cat "$MRS_CKPT_DIR/state" 2>/dev/null || echo 0)
 echo "from $i" >&2

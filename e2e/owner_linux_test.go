@@ -299,7 +299,7 @@ mkdir -p deep/er; echo x >deep/er/file; (setsid sleep 1000 >/dev/null 2>&1 &) ; 
 func TestNothingIsLeftBehind(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	m := newMesh(t, submitOnly, withCommands)
+	m := newMesh(t, submitOnly, withCommands())
 	s := m.sites[1]
 	status, err := s.client.Status(t.Context())
 	if err != nil {

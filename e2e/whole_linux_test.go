@@ -14,7 +14,7 @@ import (
 )
 
 // withGVisor are the settings of a site that runs commands under gVisor.
-const withGVisor = withCommands + "sandbox: gvisor\n"
+func withGVisor() string { return withCommands() + "sandbox: gvisor\n" }
 
 // draws is a command that knows nothing of states. It draws a name when it begins, and prints it
 // then and with each of its turns, so that who begins anew or loses a turn is seen. It is long
@@ -50,7 +50,7 @@ func TestACommandThatSavesNothingMoves(t *testing.T) {
 	if _, err := exec.LookPath("runsc"); err != nil {
 		t.Skip("runsc is not installed, without which no site saves commands: see gvisor.dev")
 	}
-	m := newMesh(t, submitOnly, withCommands, withGVisor, withGVisor)
+	m := newMesh(t, submitOnly, withCommands(), withGVisor(), withGVisor())
 	m.wantSaving(t, m.sites[2], m.sites[3])
 	a := m.submit(
 		t, "run", "--parsable", "-d", "--checkpoint", "transparent every 3s",

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -20,6 +23,7 @@ import (
 // offering holds the kinds of work this machine can run.
 type offering struct {
 	adapters map[grid.WorkKind]lrm.Adapter
+	inMemory bool // what commands write
 	notices  []view.Notice
 	walls    []agent.Wall
 }
@@ -54,7 +58,10 @@ func rateText(bps int64) string { return fmt.Sprintf("%.1f Mbit/s", float64(bps)
 
 // makeAdapters makes an adapter for each kind of work that the owner allows and that
 // works on this machine, and notes what the owner should know of them.
-func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offering, error) {
+// unheld is why nothing can hold what commands write.
+func makeAdapters(
+	ctx context.Context, c config.Agent, unheld error, log *slog.Logger,
+) (offering, error) {
 	o := offering{adapters: make(map[grid.WorkKind]lrm.Adapter)}
 	if why := offersNothing(runtime.GOOS, c.Owner.Yield); why != "" {
 		log.Warn("the site offers nothing", "reason", why)
@@ -62,7 +69,7 @@ func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offeri
 		return o, nil
 	}
 	for _, kind := range c.Kinds {
-		adapter, err := makeAdapter(ctx, c, kind)
+		adapter, err := makeAdapter(ctx, c, unheld, kind)
 		if err != nil {
 			return o, err
 		}
@@ -72,7 +79,7 @@ func makeAdapters(ctx context.Context, c config.Agent, log *slog.Logger) (offeri
 			o.notices = append(o.notices, view.Notice{Text: kind.String() + ": " + note})
 		}
 		for _, works := range support.Kinds {
-			o.adapters[works] = adapter
+			o.adapters[works], o.inMemory = adapter, o.inMemory || support.InMemory
 			o.walls = append(o.walls, wallsOf(adapter, works, support.Walls)...)
 		}
 	}
@@ -93,7 +100,23 @@ func savingWhole(
 	return host
 }
 
-func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.Adapter, error) {
+// holdCommands has the agent start itself again where it can give commands file systems of their
+// own. It returns where that was done, where it is not wanted, and where it cannot be done, with the
+// reason.
+func holdCommands(c config.Agent) error {
+	if !slices.Contains(c.Kinds, grid.KindCommand) || c.Commands != config.CommandsBounded {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own executable: %w", err)
+	}
+	return scratch.Enter(c.StateDir, []string{self, scratch.Arg})
+}
+
+func makeAdapter(
+	ctx context.Context, c config.Agent, unheld error, kind grid.WorkKind,
+) (lrm.Adapter, error) {
 	record := filepath.Join(c.StateDir, agent.RecordFile)
 	if kind == grid.KindCommand {
 		settings, err := native.DefaultConfig(c.StateDir)
@@ -102,6 +125,7 @@ func makeAdapter(ctx context.Context, c config.Agent, kind grid.WorkKind) (lrm.A
 		}
 		settings.RecordPath, settings.Sandbox = record, c.Sandbox
 		settings.Idle = c.Owner.Priority == config.PriorityIdle
+		settings.Unbounded, settings.Unheld = c.Commands != config.CommandsBounded, unheld
 		return native.New(ctx, settings)
 	}
 	settings, err := wasm.DefaultConfig(filepath.Join(c.StateDir, "wasm"))

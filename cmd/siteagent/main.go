@@ -63,6 +63,7 @@ import (
 	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/wasm"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
@@ -75,6 +76,9 @@ func main() {
 	}
 	if len(os.Args) > 2 && os.Args[1] == native.ArgRun { // it is told what to keep
 		os.Exit(native.RunnerMain())
+	}
+	if len(os.Args) == 3 && os.Args[1] == scratch.Arg {
+		os.Exit(scratch.Trial(os.Args[2]))
 	}
 	if len(os.Args) == 2 { // the agent starts itself again to watch and run jobs
 		switch os.Args[1] {

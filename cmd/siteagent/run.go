@@ -61,7 +61,6 @@ siteagent config reload, read the configuration again.`,
 // run makes the agent from its configuration and lets it live.
 func run(ctx context.Context, s *settings) error {
 	signal.Reset(syscall.SIGPIPE) // jobs would inherit that it is ignored
-	hang := catchHangUps()
 	c, level := s.now, new(slog.LevelVar)
 	log, err := newLogger(c, level)
 	if err != nil {
@@ -71,10 +70,12 @@ func run(ctx context.Context, s *settings) error {
 	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
+	unheld := holdCommands(c)
+	hang := catchHangUps()
 	metrics := obs.NewRegistry()
 	metrics.GaugeVec("build_info", "1; its labels name the program.", "version", "go").
 		Set(1, version(), runtime.Version())
-	parts, err := assemble(ctx, c, metrics, log)
+	parts, err := assemble(ctx, c, unheld, metrics, log)
 	if err != nil {
 		return err
 	}
@@ -192,11 +193,12 @@ func secret() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// assemble turns the configuration into the agent's parts.
+// assemble turns the configuration into the agent's parts. unheld is why nothing can hold what
+// commands write.
 func assemble(
-	ctx context.Context, c config.Agent, metrics *obs.Registry, log *slog.Logger,
+	ctx context.Context, c config.Agent, unheld error, metrics *obs.Registry, log *slog.Logger,
 ) (agent.Config, error) {
-	offered, err := makeAdapters(ctx, c, log)
+	offered, err := makeAdapters(ctx, c, unheld, log)
 	if err != nil {
 		return agent.Config{}, err
 	}
@@ -255,8 +257,8 @@ func assemble(
 			_, err := supervise.Rotate(filepath.Join(c.StateDir, agent.RecordFile), supervise.RotateAbove)
 			return err
 		},
-		WasmOnly: c.Accept == "anyone",
-		SoftMin:  c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
+		WasmOnly: c.Accept == "anyone", InMemory: offered.inMemory,
+		SoftMin: c.Placing.Choice == config.ChoiceSoftMin, Replies: c.Placing.Replies,
 		FIBR: c.Placing.Failover == config.FailoverFIBR, HoldAll: c.Placing.HoldAll,
 		OwnFaults: c.Placing.Statements == config.StatementsOwn,
 		FaultHalf: c.Placing.FaultHalfLife,

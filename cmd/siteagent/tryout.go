@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/agent"
 	"github.com/mrsmesh/mrsmesh/internal/agent/backend"
+	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
 	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/yield"
@@ -31,7 +32,9 @@ func (j *joining) tryOut(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	settings, err := assemble(ctx, j.config, obs.NewRegistry(), log)
+	tried := j.config
+	tried.Commands = config.CommandsUnbounded // none is run, and only the agent can have them held
+	settings, err := assemble(ctx, tried, nil, obs.NewRegistry(), log)
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type Config struct {
 	Replies     int                           // answers asked for; 0 = all
 	HoldAll     bool                          // offers of this site hold their capacity
 	WasmOnly    bool                          // run nothing but WASM, whatever the adapters could
+	InMemory    bool                          // what commands write counts as memory
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
 	Herald      []string                      // the command whose body is p2p.TellDeaths; empty = none

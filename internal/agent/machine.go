@@ -34,6 +34,7 @@ func (a *Agent) makeMachines() error {
 	setIf(&siteConfig.OwnerPatience, a.cfg.Owner.Patience)
 	setIf(&siteConfig.MoveAfter, a.cfg.Owner.MoveAfter)
 	siteConfig.WasmOnly, siteConfig.HoldAll = a.cfg.WasmOnly, a.cfg.HoldAll
+	siteConfig.InMemory = a.cfg.InMemory
 	brokerConfig := a.brokerConfig(a.mesh.Self(), a.brokerSettings())
 	if err := errors.Join(
 		a.cfg.Planning.apply(&siteConfig), siteConfig.Validate(), brokerConfig.Validate(),

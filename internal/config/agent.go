@@ -25,6 +25,7 @@ type Agent struct {
 	Kinds     []grid.WorkKind // work this site runs, ascending; default wasm
 	Signers   []grid.Signer   // whose work it runs; empty: nothing has to be signed
 	Sandbox   string          // what encloses commands: auto (default), bubblewrap or gvisor
+	Commands  string          // who holds what they take: bounded (default) or unbounded
 	Ceilings  Ceilings        // what the owner gives
 	Price     price           // what the owner asks for
 	Rates     Rates           // links, as the owner caps them
@@ -231,6 +232,12 @@ const (
 	sandboxAuto       = "auto"       // bubblewrap, or gVisor where that does not work
 	sandboxBubblewrap = "bubblewrap" // quick to start; the machine's own kernel
 	sandboxGVisor     = "gvisor"     // a kernel of its own between commands and the machine
+)
+
+// Who holds what commands take of memory, processes and disk.
+const (
+	CommandsBounded   = "bounded"   // the kernel; no commands where it does not
+	CommandsUnbounded = "unbounded" // the agent, where the kernel does not
 )
 
 // API says where the agent's own interface listens.

@@ -183,6 +183,7 @@ func TestBoundsOfSettings(t *testing.T) {
 		"preset":             func(a *Agent, s string) { a.Preset = s },
 		"accept":             func(a *Agent, s string) { a.Accept = s },
 		"sandbox":            func(a *Agent, s string) { a.Sandbox = s },
+		"commands":           func(a *Agent, s string) { a.Commands = s },
 		"nat.relay":          func(a *Agent, s string) { a.NAT.Relay = s },
 		"nat.reachability":   func(a *Agent, s string) { a.NAT.Reachability = s },
 		"placing.choice":     func(a *Agent, s string) { a.Placing.Choice = s },

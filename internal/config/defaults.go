@@ -26,7 +26,8 @@ func Default(preset string, env func(string) (string, bool)) Agent {
 		Listen: []string{"/ip4/127.0.0.1/tcp/4801", "/ip4/127.0.0.1/udp/4801/quic-v1"},
 		NAT:    nat{Relay: relayOff, Reachability: reachAuto},
 		Accept: acceptListed, Kinds: []grid.WorkKind{grid.KindWasm}, Sandbox: sandboxAuto,
-		Rates: Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
+		Commands: CommandsBounded,
+		Rates:    Rates{DownBps: 1e9, UpBps: 1e9, Probe: true},
 		Lease: Lease{
 			Length: 3 * time.Second, Margin: 500 * time.Millisecond, Reserved: time.Minute,
 		},

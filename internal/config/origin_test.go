@@ -107,6 +107,7 @@ func TestOldFile(t *testing.T) {
 				"placing.failover", "placing.statements", "placing.fault-half-life", "owner.name",
 				"owner.move-after", "owner.free-disk", "owner.battery", "owner.hook", "owner.input",
 				"lease.reserved", "owner.remote", "owner.metered", "owner.heat", "signers",
+				"commands",
 			}, name) || strings.HasPrefix(name, "in-use.") {
 			continue // younger than the file
 		}

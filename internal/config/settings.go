@@ -143,6 +143,10 @@ func givenSettings() []setting[Agent] {
 		key("sandbox", "what commands run in",
 			func(a *Agent) *string { return &a.Sandbox },
 			asWord(sandboxAuto, sandboxBubblewrap, sandboxGVisor)),
+		key("commands", "bounded: only where the kernel holds all that they take, files in memory; "+
+			"unbounded: what it does not hold is watched by looking, files on the disk",
+			func(a *Agent) *string { return &a.Commands },
+			asWord(CommandsBounded, CommandsUnbounded)),
 		key("price", "asked for an hour of a core, in your domain's unit; empty = none",
 			func(a *Agent) *price { return &a.Price }, asPrice()).live(),
 	}

@@ -30,6 +30,7 @@ func (c Agent) Validate() error {
 		oneOf("preset", c.Preset, PresetLAN, PresetWAN, PresetTest),
 		oneOf("accept", c.Accept, acceptListed, acceptAnyone),
 		oneOf("sandbox", c.Sandbox, sandboxAuto, sandboxBubblewrap, sandboxGVisor),
+		oneOf("commands", c.Commands, CommandsBounded, CommandsUnbounded),
 		oneOf("nat.relay", c.NAT.Relay, relayOff, relayUse, relayServe, relayAuto),
 		oneOf("nat.reachability", c.NAT.Reachability, reachAuto, reachPublic, reachPrivate),
 		c.NAT.validate(),

@@ -187,7 +187,10 @@ func (a Attempt) Validate() error {
 }
 
 // WorkDir is the host directory of what the attempt writes: the sandbox's root.
-func (a Attempt) WorkDir() string { return filepath.Join(a.Dir, "work") }
+func (a Attempt) WorkDir() string { return filepath.Join(a.Dir, workName) }
+
+// workName is the name of what an attempt writes below its directory.
+const workName = "work"
 
 // StdoutPath is the host file of the attempt's standard output.
 func (a Attempt) StdoutPath() string { return filepath.Join(a.Dir, "stdout") }
@@ -202,6 +205,8 @@ type Support struct {
 	Notes  []string        // for the owner: why not more, and the remedy
 	Walls  []Wall          // how each ceiling of an attempt is enforced
 	Saves  bool            // whether commands can be saved whole, without their help
+	// InMemory tells that what commands write is held in memory, and counts as such.
+	InMemory bool
 }
 
 // Result says how an attempt ended and where its outputs are. Exit has no CIDs

@@ -4,7 +4,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 )
 
 const (
@@ -18,11 +21,15 @@ const (
 	ownerAll = 0o700
 )
 
-// RemoveTree removes a directory into which attempts wrote, also where they left
+// RemoveTree removes an attempt's directory, or another into which attempts wrote, with the file
+// system that it had for that, also where they left
 // directories that their owner may not read, or more of them in each other than
 // files can be open. It takes time in proportion to what is in it, however deep it lies.
 // Nothing may run in it any more.
 func RemoveTree(dir string) error {
+	if err := scratch.Unmount(filepath.Join(dir, workName)); err != nil {
+		return err
+	}
 	err := os.RemoveAll(dir)
 	if err == nil {
 		return nil

@@ -3,12 +3,14 @@ package lrm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -71,7 +73,26 @@ func prepareSaving(root *os.Root, a Attempt) error {
 	if a.StatePath == "" {
 		return nil
 	}
-	return os.Rename(a.StatePath, filepath.Join(a.WorkDir(), filepath.FromSlash(StateFile())))
+	return moveFile(a.StatePath, filepath.Join(a.WorkDir(), filepath.FromSlash(StateFile())))
+}
+
+// moveFile moves a file, also into another file system.
+func moveFile(from, to string) error {
+	if err := os.Rename(from, to); !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	const private = 0o600
+	copied, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(copied, source)
+	return errors.Join(err, copied.Close(), os.Remove(from))
 }
 
 // StateDir is the directory in which an attempt's program saves its state, as seen from outside of

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -52,6 +53,7 @@ func Try(ctx context.Context, a Adapter, kind grid.WorkKind, t Trial, dir string
 	if err := os.Mkdir(at.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("try a ceiling: %w", err)
 	}
+	defer func() { _ = scratch.Unmount(at.WorkDir()) }() // who made dir removes the rest
 	if len(t.Module) > 0 {
 		at.ModulePath = filepath.Join(dir, "module.wasm")
 		if err := os.WriteFile(at.ModulePath, t.Module, 0o600); err != nil {

@@ -53,6 +53,7 @@
 //	commands.go   exits, eventually, module, keep and the like
 //	like.go       comparing with placeholders
 //	mesh.go       meshes: the one that scripts share, and their own
+//	held.go       whether commands can be held by the kernel here
 //	user.go       users with a home each
 //	agent.go      a user's agent
 //	terminal_*.go a program on a terminal of its own

@@ -79,7 +79,7 @@ func gift(name string, cores int) localmesh.Gift {
 func plan(place, programs *localmesh.Place, commands bool, gifts []localmesh.Gift) *localmesh.Mesh {
 	return localmesh.New(place, programs.File("siteagent"), "home", gifts, func(c *config.Agent) {
 		if commands {
-			c.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
+			c.Kinds, c.Commands = []grid.WorkKind{grid.KindWasm, grid.KindCommand}, Commands()
 			c.TES.Images = []string{"debian*"}
 		}
 	})

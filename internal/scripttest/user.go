@@ -62,8 +62,8 @@ func execute(ts *testscript.TestScript, name string, args []string) error {
 func tamed() map[string]string {
 	return map[string]string{
 		"MRS_PRESET": "test", "MRS_LEASE_LENGTH": "2s", "MRS_LEASE_MARGIN": "500ms",
-		"MRS_CEILINGS_CPUS": "2", "MRS_CEILINGS_MEMORY": "1GiB",
-		"MRS_CEILINGS_DISK": "1GiB", "MRS_CEILINGS_GFLOPS": "8",
+		"MRS_CEILINGS_CPUS": "2", "MRS_CEILINGS_MEMORY": "2GiB",
+		"MRS_CEILINGS_DISK": "1GiB", "MRS_CEILINGS_GFLOPS": "8", "MRS_COMMANDS": Commands(),
 	}
 }
 

@@ -142,6 +142,28 @@ func TestReannouncementMakesAPlacedJobWaitAgain(t *testing.T) {
 	}
 }
 
+// writesIntoMemory is a site that runs commands, and holds in memory what they write.
+func writesIntoMemory(c *Config) {
+	c.InMemory = true
+	c.Capability.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
+}
+
+// command is a task of a command with so much memory and disk, in bytes.
+func command(memory, disk int64) func(*grid.Spec) {
+	return func(s *grid.Spec) {
+		s.Kind, s.Module, s.Args = grid.KindCommand, grid.Input{}, []string{"true"}
+		s.Need.MemoryBytes, s.Need.DiskBytes = memory, disk
+	}
+}
+
+// A module's files are on the disk, also where those of commands are memory.
+func TestFilesOfModulesAreNoMemory(t *testing.T) {
+	r := newRig(t, writesIntoMemory)
+	r.bid(announcement(job1, alice, func(s *grid.Spec) {
+		s.Need.MemoryBytes, s.Need.DiskBytes = 4<<30, 1<<30
+	}))
+}
+
 // Every refusal has its reason, and says "never" exactly where only the owner
 // could change it.
 func TestRefusals(t *testing.T) {
@@ -168,6 +190,25 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "memory never", spec: func(s *grid.Spec) { s.Need.MemoryBytes = 8 << 30 },
 			want: grid.Refusal{Reason: grid.ReasonMemory, Never: true, Want: 8 << 30, Have: 4 << 30},
+		},
+		{
+			name: "files in memory, never", config: writesIntoMemory, spec: command(4<<30, 2<<30),
+			want: grid.Refusal{
+				Reason: grid.ReasonMemory, Never: true, Want: 6 << 30, Have: 4 << 30,
+			},
+		},
+		{
+			name: "files in memory of a reservation, never", config: writesIntoMemory,
+			spec: func(s *grid.Spec) { reserving(time.Minute)(s); s.Need.MemoryBytes = 4 << 30 },
+			want: grid.Refusal{
+				Reason: grid.ReasonMemory, Never: true, Want: 4<<30 + 1<<20, Have: 4 << 30,
+			},
+		},
+		{
+			name: "files in memory, not now", config: writesIntoMemory,
+			site: func(r *rig) { r.accepted(job2, bob, 1, command(1<<30, 1<<30)) },
+			spec: command(2<<30, 1<<30),
+			want: grid.Refusal{Reason: grid.ReasonMemory, Want: 3 << 30, Have: 2 << 30},
 		},
 		{
 			name: "bandwidth never", spec: bandwidth(30e6),

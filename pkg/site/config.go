@@ -42,6 +42,7 @@ type Config struct {
 	LongestLease time.Duration
 	MaxRuntime   time.Duration // longest estimate and running time the owner allows; 0 = no limit
 	DataBytes    int64         // space for data; one task may need an eighth of it; 0 = not known
+	InMemory     bool          // what commands write is held in memory, and counts as such
 	WasmOnly     bool          // run nothing but WASM, whatever Capability says
 	// Signers are those whose work is run; none: nothing has to be signed.
 	Signers []grid.Signer `json:",omitzero"`

@@ -42,6 +42,7 @@ type inquiry struct {
 // owner's ceilings and rules exclude, then whether the site is open, then what the
 // plan has capacity for.
 func (m *Machine) quote(req grid.Requirement, in inquiry) (quote, grid.Refusal, bool) {
+	req.Need = m.needHere(req)
 	site := m.bare(req, in.submitter)
 	bare, refusal, ok := index.Measure(req, site)
 	if !ok && refusal.Never {
@@ -78,7 +79,18 @@ func (m *Machine) shortNow(req grid.Requirement, submitter grid.SiteID) grid.Rea
 		m.attemptRoom(submitter) == 0 {
 		return grid.ReasonNone
 	}
-	return m.plan.Short(m.now, req.Need.Counted())
+	return m.plan.Short(m.now, m.needHere(req).Counted())
+}
+
+// needHere says how much of this machine a task needs. Where commands write into memory, what they
+// may write is memory, too: of commands, and of reservations in which they may run.
+func (m *Machine) needHere(req grid.Requirement) grid.Resources {
+	if !m.cfg.InMemory || req.Kind == grid.KindWasm {
+		return req.Need
+	}
+	need, counted := req.Need, req.Need.Counted()
+	need.MemoryBytes = counted.MemoryBytes + counted.DiskBytes
+	return need
 }
 
 // bare is this site without anything on it.

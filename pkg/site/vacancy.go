@@ -91,18 +91,19 @@ func (m *Machine) onVacancyTimer() {
 			continue
 		}
 		req := entry.Value.requirement()
-		if req.Map == grid.MapThesis && !free.Fits(req.Need) {
+		need := m.needHere(req)
+		if req.Map == grid.MapThesis && !free.Fits(need) {
 			continue // the usual case, told apart without asking the plan
 		}
 		one := inquiry{job: job, submitter: entry.Submitter, count: 1}
 		if _, _, fits := m.quote(m.here(entry.Submitter, req), one); !fits {
 			continue
 		}
-		if !seats.Fits(req.Need) {
+		if !seats.Fits(need) {
 			m.noteUnnamed()
 			break
 		}
-		seats = seats.Sub(req.Need)
+		seats = seats.Sub(need)
 		fitting[entry.Submitter] = append(fitting[entry.Submitter], job)
 	}
 	for _, submitter := range slices.Sorted(maps.Keys(fitting)) {

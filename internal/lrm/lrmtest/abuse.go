@@ -142,10 +142,13 @@ func (b *bench) unharmed(t *testing.T, neighbour lrm.Process) {
 // nothing that cannot be removed.
 func (b *bench) nothingLeft(t *testing.T, a lrm.Attempt) {
 	t.Helper()
+	Until(t, "no process is left", 2*time.Second, func() bool {
+		return len(Processes(t, a.Dir)) == 0
+	})
+	if err := lrm.RemoveTree(a.Dir); err != nil {
+		t.Errorf("RemoveTree: %v", err)
+	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
-		Until(t, "no process is left", 2*time.Second, func() bool {
-			return len(Processes(t, a.Dir)) == 0
-		})
 		if strings.Contains(string(mounts), a.Dir) {
 			t.Errorf("mounts are left:\n%s", mounts)
 		}
@@ -154,9 +157,6 @@ func (b *bench) nothingLeft(t *testing.T, a lrm.Attempt) {
 		Until(t, "nothing of the system is left", 5*time.Second, func() bool {
 			return len(b.h.Left(b.record)) == 0
 		})
-	}
-	if err := lrm.RemoveTree(a.Dir); err != nil {
-		t.Errorf("RemoveTree: %v", err)
 	}
 	for _, name := range b.strangers(t) {
 		t.Errorf("%s appeared beside the attempts", name)

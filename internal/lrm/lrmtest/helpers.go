@@ -34,6 +34,11 @@ func NewAttempt(t testing.TB, dir string, token grid.Token, args ...string) lrm.
 	if err := os.Mkdir(a.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := lrm.RemoveTree(a.Dir); err != nil {
+			t.Errorf("RemoveTree: %v", err)
+		}
+	})
 	return a
 }
 

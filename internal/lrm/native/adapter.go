@@ -34,6 +34,11 @@ type Config struct {
 	// RecordPath is the run record of earlier agents, the same file as in Attempts. The
 	// directory etc beside it is the adapter's.
 	RecordPath string
+	// Unbounded runs commands also where the kernel does not hold their memory, their processes and
+	// what they write: these are watched by looking then. What they write is not held in memory.
+	Unbounded bool
+	// Unheld is why the agent cannot mount file systems; nil: it may be tried.
+	Unheld error
 	// NoGroups leaves cgroups alone, also where the agent may make some. As root
 	// nothing bounds then how many processes a command starts: it is for tests.
 	NoGroups bool
@@ -115,6 +120,7 @@ func (a *Adapter) Probe(context.Context) lrm.Support {
 	if a.host.works() {
 		support.Kinds, support.Freeze = []grid.WorkKind{grid.KindCommand}, true
 		support.Walls, support.Saves = a.host.walls(), a.host.gvisor.saves
+		support.InMemory = a.host.held
 	}
 	return support
 }
@@ -153,11 +159,14 @@ func (a *Adapter) launch(
 	limits := at.Limits.OrDefault()
 	spec := supervise.Spec{
 		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Dir: at.Dir,
-		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), WatchDir: at.WorkDir(), Limits: limits,
+		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: limits,
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
 		OwnMemory: box.ownMemory(), Farewell: at.Farewell,
+	}
+	if !a.host.held {
+		spec.WatchDir = at.WorkDir()
 	}
 	if box.keeps() { // it keeps what the command prints by itself
 		spec.Stdout = filepath.Join(at.Dir, "keeper.out")
@@ -179,6 +188,7 @@ func (a *Adapter) launch(
 	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
 		ended := ending{
 			attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
+			held: a.host.held,
 		}
 		_ = group.remove() // what is left, Recover removes
 		if end.Cause == grid.CauseSandbox {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -27,6 +28,7 @@ type ending struct {
 	end     supervise.Ending
 	wrong   string // why nothing was run, if so
 	starved bool   // the kernel killed for lack of memory
+	held    bool   // the kernel bounds its file system
 }
 
 // result makes the result of it.
@@ -114,7 +116,7 @@ func (e ending) blame(code int) supervise.Report {
 	switch {
 	case e.starved || e.says("out of memory", "annot allocate memory", "MemoryError", "bad_alloc"):
 		return e.outOfMemory(own)
-	case signal == sigFileSize || e.says("ile too large", "ile size limit exceeded"):
+	case signal == sigFileSize || e.filled() || e.says("ile too large", "ile size limit exceeded"):
 		limit := e.attempt.Limits.OrDefault().DiskBytes
 		return supervise.Report{
 			Cause: grid.CauseDisk, Code: code,
@@ -123,6 +125,11 @@ func (e ending) blame(code int) supervise.Report {
 	default:
 		return supervise.Report{Cause: grid.CauseExited, Code: code, Text: text}
 	}
+}
+
+// filled reports whether the command has filled its file system, or had done when it failed.
+func (e ending) filled() bool {
+	return e.held && (scratch.IsFull(e.attempt.WorkDir()) || e.says("o space left on device"))
 }
 
 func (e ending) outOfMemory(own string) supervise.Report {

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 )
 
 const (
@@ -33,6 +35,7 @@ type host struct {
 	noMoreUsers  bool         // making user namespaces inside can be forbidden
 	countsInside bool         // the kernel counts processes for each user namespace
 	groups       groups
+	held         bool     // each attempt has a file system of its own, which the kernel bounds
 	filter       []byte   // of a command's system calls; empty = there is none
 	notes        []string // for the owner
 }
@@ -71,6 +74,11 @@ func explore(ctx context.Context, config Config) host {
 			return host{notes: append(h.notes, unbounded)}
 		}
 	}
+	if !config.Unbounded {
+		if err := h.bound(config); err != nil {
+			return host{notes: append(h.notes, err.Error())}
+		}
+	}
 	var err error
 	if h.filter, err = callFilter(h.groups.memory()); err != nil {
 		return host{notes: append(h.notes, "no commands: "+err.Error())}
@@ -83,6 +91,25 @@ func explore(ctx context.Context, config Config) host {
 // the kernel excepts root from every other limit on them.
 const unbounded = "no commands: the agent runs as root and may not make control groups, " +
 	"so nothing would bound how many processes a command starts; run it as an ordinary user"
+
+// bound has the kernel hold what commands take, or says why it cannot.
+func (h *host) bound(config Config) error {
+	const remedy = "; to have them watched by looking instead, which a hostile command can outrun: " +
+		"siteagent config set commands unbounded"
+	if !h.groups.memory() || !h.groups.pids() {
+		return errors.New("no commands: the agent may make no control groups that hold their memory " +
+			"and their number of processes; run it as a service with Delegate=yes" + remedy)
+	}
+	err := config.Unheld
+	if err == nil {
+		err = scratch.Works(filepath.Dir(config.RecordPath))
+	}
+	if err != nil {
+		return fmt.Errorf("no commands: nothing holds what they write: %w%s", err, remedy)
+	}
+	h.held = true
+	return nil
+}
 
 // enclose finds the sandbox that the owner asks for. Left the choice, it takes
 // bubblewrap, which starts many times as fast, and gVisor where that does not work.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 )
 
@@ -59,6 +60,15 @@ func (s sandbox) refuse() string {
 
 // prepare lays out the root directory, and what /etc gets if that is not there for all.
 func (s sandbox) prepare() error {
+	if s.host.held {
+		work, bytes := s.attempt.WorkDir(), s.attempt.Limits.OrDefault().DiskBytes
+		if err := os.MkdirAll(work, 0o700); err != nil {
+			return err
+		}
+		if err := scratch.Mount(work, bytes, lrm.MaxEntries); err != nil {
+			return err
+		}
+	}
 	if err := lrm.PrepareDir(s.attempt); err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func (s sandbox) filter() []byte { return s.host.filter }
 // need holds the limits of the attempt's group: for the command and, with gVisor, its kernel.
 func (s sandbox) need() need {
 	n := need{
-		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory(),
+		memory:    s.attempt.Limits.OrDefault().MemoryBytes + s.ownMemory() + s.filesInMemory(),
 		processes: s.processes, milliCPUs: s.attempt.Limits.OrDefault().MilliCPUs, idle: s.idle,
 	}
 	if s.host.sandbox == GVisor {
@@ -115,6 +125,14 @@ func (s sandbox) ownMemory() int64 {
 	}
 	if s.host.sandbox == GVisor {
 		return gvisorMemory
+	}
+	return 0
+}
+
+// filesInMemory bounds the part of its group's memory that the attempt's files take, in bytes.
+func (s sandbox) filesInMemory() int64 {
+	if s.host.held {
+		return s.attempt.Limits.OrDefault().DiskBytes
 	}
 	return 0
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
+	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -765,26 +766,83 @@ func TestSweepingGroups(t *testing.T) {
 // The owner is told how each ceiling is enforced here, and each trial wants more than it may.
 func TestHowCeilingsAreEnforced(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ controllers, cores, memory string }{
+	const looks = "the supervisor looks, and no file gets larger"
+	for _, c := range []struct {
+		controllers, cores, memory, disk string
+		held                             bool
+	}{
 		{
 			"", "the supervisor measures, and lets the command pause",
-			"the supervisor looks, and the kernel holds each process",
+			"the supervisor looks, and the kernel holds each process", looks, false,
 		},
-		{ctlCPU, "control group, version 2", "the supervisor looks, and the kernel holds each process"},
+		{
+			ctlCPU, "control group, version 2",
+			"the supervisor looks, and the kernel holds each process", looks, false,
+		},
 		{
 			ctlMemory, "the supervisor measures, and lets the command pause", "control group, version 2",
+			"a file system of its own in memory, which counts as memory", true,
 		},
 	} {
-		h := host{groups: groups{{v2: true, controllers: []string{c.controllers}}}}
+		h := host{groups: groups{{v2: true, controllers: []string{c.controllers}}}, held: c.held}
 		var got []string
 		for _, w := range h.walls() {
 			got = append(got, fmt.Sprint(w.Ceiling, ": ", w.How, ": ", w.Trial.Limits, w.Trial.Want))
 		}
 		same(t, "walls", got, []string{
 			fmt.Sprint("cores: ", c.cores, ": ", lrm.Limits{MilliCPUs: 250}, grid.ExitCause(0)),
-			fmt.Sprint("memory: ", c.memory, ": ", lrm.Limits{MemoryBytes: 64 << 20}, grid.CauseMemory),
-			fmt.Sprint("disk: the supervisor looks, and no file gets larger: ",
-				lrm.Limits{DiskBytes: 1 << 20}, grid.CauseDisk),
+			fmt.Sprint("memory: ", c.memory, ": ",
+				lrm.Limits{MemoryBytes: 64 << 20, DiskBytes: 1 << 20}, grid.CauseMemory),
+			fmt.Sprint("disk: ", c.disk, ": ", lrm.Limits{DiskBytes: 1 << 20}, grid.CauseDisk),
 		})
+	}
+}
+
+// Commands are not run where the kernel does not hold all that they take, and the owner is told why
+// and what to do about it; unless it allows that.
+func TestWhatIsNotHeldIsNotRun(t *testing.T) {
+	t.Parallel()
+	record := filepath.Join(t.TempDir(), "runs.jsonl")
+	unheld := errors.New("unshare failed")
+	all := []string{ctlMemory, ctlPids}
+	for _, c := range []struct {
+		controllers []string
+		unheld      error
+		why         string
+	}{
+		{nil, nil, "control groups that hold their memory and their number of processes"},
+		{[]string{ctlMemory}, nil, "control groups"},
+		{[]string{ctlPids}, nil, "control groups"},
+		{all, unheld, "nothing holds what they write: unshare failed"},
+	} {
+		h := host{groups: groups{{controllers: c.controllers}}}
+		err := h.bound(Config{RecordPath: record, Unheld: c.unheld})
+		if err == nil || !strings.Contains(err.Error(), c.why) || h.held ||
+			!strings.Contains(err.Error(), "siteagent config set commands unbounded") {
+			t.Errorf("%v: %v, want that %q and the remedy", c.controllers, err, c.why)
+		}
+	}
+	h := host{groups: groups{{controllers: all}}}
+	err := h.bound(Config{RecordPath: record})
+	if works := scratch.Works(filepath.Dir(record)); (err == nil) != (works == nil) || h.held != (err == nil) {
+		t.Errorf("%v, though a trial says %v", err, works)
+	}
+}
+
+// What a command may write counts as its group's memory where it is memory.
+func TestFilesInMemoryCount(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{false, true} {
+		s := sandbox{
+			host:    host{held: held, sandbox: Bubblewrap},
+			attempt: lrm.Attempt{Limits: lrm.Limits{MemoryBytes: 10, DiskBytes: 3}},
+		}
+		want := int64(10)
+		if held {
+			want = 13
+		}
+		if got := s.need().memory; got != want {
+			t.Errorf("held %v: %d bytes of memory, want %d", held, got, want)
+		}
 	}
 }

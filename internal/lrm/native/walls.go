@@ -17,6 +17,10 @@ func (h *host) walls() []lrm.Wall {
 	shell := func(script string) []string { return []string{"/bin/sh", "-c", script} }
 	cores := "the supervisor measures, and lets the command pause"
 	memory := "the supervisor looks, and the kernel holds each process"
+	disk := "the supervisor looks, and no file gets larger"
+	if h.held {
+		disk = "a file system of its own in memory, which counts as memory"
+	}
 	if h.groups.cpu() {
 		cores = h.groups.version(ctlCPU)
 	}
@@ -32,11 +36,11 @@ func (h *host) walls() []lrm.Wall {
 			Ceiling: "memory", How: memory,
 			Trial: &lrm.Trial{
 				Args:   shell("x=0123456789abcdef; while :; do x=$x$x; done"),
-				Limits: lrm.Limits{MemoryBytes: trialMemory}, Want: grid.CauseMemory,
+				Limits: lrm.Limits{MemoryBytes: trialMemory, DiskBytes: trialDisk}, Want: grid.CauseMemory,
 			},
 		},
 		{
-			Ceiling: "disk", How: "the supervisor looks, and no file gets larger",
+			Ceiling: "disk", How: disk,
 			Trial: &lrm.Trial{
 				Args:   shell("while :; do echo 0123456789abcdef0123456789abcdef; done > file"),
 				Limits: lrm.Limits{DiskBytes: trialDisk}, Want: grid.CauseDisk,

@@ -17,7 +17,7 @@ func systemVerbs() map[string]func(args []string) error {
 		"hogShared": hogShared, "hogFile": hogFile, "forks": forks, "zombies": zombies, "daemons": daemons, "sleep": sleep,
 		"dial": dial, "terminal": terminal, "devices": devices, "privileges": privileges, "keys": keys, "trace": trace,
 		"descriptors": descriptors, "watches": watches, "holds": holds, "ownerless": ownerless,
-		"calls": calls,
+		"calls": calls, "hide": hide,
 	}
 }
 
@@ -54,6 +54,49 @@ func hogFile([]string) error {
 		time.Sleep(2 * time.Millisecond)
 	}
 	return errors.New("1 GiB and no end")
+}
+
+// hide writes 16 MiB into files without a name, which are mapped or wait in a socket, until there is
+// no space, and tells how much it has hidden.
+func hide([]string) error {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	const each = 64 << 10
+	for n := range 256 {
+		err := hideFile(pair[0], each, n%2 == 0)
+		if errors.Is(err, syscall.ENOSPC) {
+			fmt.Println(n * each)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Println(256 * each)
+	return nil
+}
+
+// hideFile hides a file of so many bytes: in the socket, where few have space, or mapped.
+func hideFile(socket, bytes int, sent bool) error {
+	f, err := os.CreateTemp("/work", "")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err = os.Remove(f.Name()); err != nil {
+		return err
+	}
+	if _, err = f.Write(make([]byte, bytes)); err != nil {
+		return err
+	}
+	fd := int(f.Fd())
+	if sent && syscall.Sendmsg(socket, []byte{0}, syscall.UnixRights(fd), nil, syscall.MSG_DONTWAIT) == nil {
+		return nil
+	}
+	_, err = syscall.Mmap(fd, 0, bytes, syscall.PROT_READ, syscall.MAP_SHARED)
+	return err
 }
 
 // memfdCreate is the number of a call that package syscall does not know everywhere.

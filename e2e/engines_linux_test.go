@@ -16,7 +16,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// python is where programs of a workflow engine must be: tasks see the system's programs, and none
+// python must be among the programs of the system: tasks see these, and none
 // of a home.
 const python = "/usr/bin/python3"
 
@@ -33,7 +33,7 @@ func needEngine(t *testing.T, program string) {
 }
 
 // roomy are the settings of a site with space for two jobs of an engine, which ask for a lot.
-// They run at low priority: at idle priority each wait for whatever else the machine does.
+// They run at low priority: at idle priority each waits for whatever else the machine does.
 const roomy = "ceilings: {cpus: 2, memory: 3GiB, disk: 3GiB, gflops: 8}\n" +
 	"kinds: wasm,command\nowner: {priority: low}\n"
 
@@ -166,11 +166,12 @@ func TestSnakemake(t *testing.T) {
 	e.want(t)
 	sum := 0
 	for n := range 20 {
-		square := strconv.Itoa((n + 1) * (n + 1))
-		if got := readFile(t, filepath.Join(m.work, "squares", strconv.Itoa(n)+".txt")); got != square+"\n" {
-			t.Errorf("squares/%d.txt is %q, want %s", n, got, square)
+		square := (n + 1) * (n + 1)
+		got := readFile(t, filepath.Join(m.work, "squares", strconv.Itoa(n)+".txt"))
+		if got != strconv.Itoa(square)+"\n" {
+			t.Errorf("squares/%d.txt is %q, want %d", n, got, square)
 		}
-		sum += (n + 1) * (n + 1)
+		sum += square
 	}
 	if got := readFile(t, filepath.Join(m.work, "sum.txt")); got != strconv.Itoa(sum)+"\n" {
 		t.Errorf("sum.txt is %q, want %d", got, sum)
@@ -203,7 +204,8 @@ func (m *mesh) wantSpread(t *testing.T, least int) {
 		}
 		for _, attempt := range m.tasks(t, job.ID)[0].Attempts {
 			had[attempt.Site]++
-			if !m.siteOf(attempt.Site).alive() && !attempt.Started.IsZero() && attempt.Cause != "exited" {
+			lost := !attempt.Started.IsZero() && attempt.Cause != "exited"
+			if lost && !m.siteOf(attempt.Site).alive() {
 				again++
 			}
 		}
@@ -211,4 +213,29 @@ func (m *mesh) wantSpread(t *testing.T, least int) {
 	if len(had) != 3 || again == 0 {
 		t.Errorf("%d sites had tasks, and %d ran again: %v", len(had), again, had)
 	}
+}
+
+// TestToil runs a workflow in CWL over three sites, of which one is killed in the middle. Toil's
+// workers write into its job store, which is a directory that tasks may change.
+func TestToil(t *testing.T) {
+	t.Parallel()
+	needEngine(t, "toil-cwl-runner")
+	m := engineMesh(t, "tes: {images: '*/toil:*', files: 'WORK', mounts: 'WORK/store'}\n")
+	if err := copyTree("testdata/toil", m.work); err != nil {
+		t.Fatal(err)
+	}
+	e := m.startEngine(
+		t, nil, "toil-cwl-runner", "--batchSystem", "tes", "--tesEndpoint",
+		"http://"+m.sites[0].web, "--tesBearerToken", "@", "--jobStore",
+		"file:"+filepath.Join(m.work, "store"), "--outdir", "out", "--noLinkImports",
+		"--disableCaching", "--defaultMemory", "256Mi", "--defaultDisk", "64Mi",
+		"squares.cwl", "numbers.json",
+	)
+	m.killInTheMiddle(t, e, 6)
+	e.want(t)
+	if got := readFile(t, filepath.Join(m.work, "out", "sum.txt")); got != "2870\n" {
+		t.Errorf("sum.txt is %q, want 2870", got)
+	}
+	m.wantSpread(t, 20)
+	m.audit(t)
 }

@@ -29,15 +29,14 @@ func (b Batch) Option(field string) (g Given, known bool) {
 		if !isKey || rest != "" && rest[0] != '.' && rest[0] != '[' {
 			continue
 		}
-		g, given := b.Given[one.option]
 		if one.option == "return" && len(b.Returns) > 0 {
-			g, given = Given{Name: one.option}, true
+			return Given{Name: one.option}, true
 		}
-		if given {
+		if g, known = b.Given[one.option]; known {
 			return g, true
 		}
 	}
-	return g, false
+	return Given{}, false
 }
 
 // inputOption tells inputs apart, which are the script, what is sent along, and what is read.

@@ -114,7 +114,8 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		"#!\ntrue": "does not begin with #!",
 		strings.Repeat("#", sbatch.MaxScript) + "#": "larger than",
 	} {
-		if _, _, err := sbatch.Read("job.sh", text); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := sbatch.Read("job.sh", text)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}

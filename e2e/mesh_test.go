@@ -49,6 +49,7 @@ type site struct {
 	port                             int
 	settings                         string // the configuration besides what every site has
 	quic                             bool   // it listens for QUIC alone, and else for TCP
+	web                              string // address of its interface over TCP; empty = none
 	lease                            time.Duration
 	cmd                              *exec.Cmd
 	ended                            chan struct{} // closed when cmd has ended
@@ -159,9 +160,13 @@ func (m *mesh) acquaint(t *testing.T) {
 }
 
 func (s *site) base() string {
+	api := "socket: " + s.socket
+	if s.web != "" {
+		api += ", listen: '" + s.web + "'"
+	}
 	return fmt.Sprintf("preset: test\nstate: %s\nname: %s\nlisten: %s\napi: "+
-		"{socket: %s}\nlease: {length: %s, margin: %s}\n%s",
-		s.state, s.name, s.listens(), s.socket, cmp.Or(s.lease, leaseLength), leaseMargin, s.settings)
+		"{%s}\nlease: {length: %s, margin: %s}\n%s",
+		s.state, s.name, s.listens(), api, cmp.Or(s.lease, leaseLength), leaseMargin, s.settings)
 }
 
 func freePort(t *testing.T) int {

@@ -90,8 +90,8 @@ func run(ctx context.Context, s *settings) error {
 	face.Observe(metrics)
 	tasks := tes.New(face, tes.Config{
 		Dir: filepath.Join(c.StateDir, "tasks"), Files: c.TES.Files, URLs: c.TES.URLs,
-		Images: c.TES.Images,
-		Keep:   c.History.Keep, Bytes: c.History.SizeBytes,
+		Mounts: c.TES.Mounts, Images: c.TES.Images,
+		Keep: c.History.Keep, Bytes: c.History.SizeBytes,
 		Name: c.Name, Domain: c.Domain, Build: version(), Log: log,
 	})
 	server, err := serve(ctx, c, served{face, s}, tasks, metrics, log)

@@ -95,13 +95,15 @@ func (a *app) submitBatch(cmd *cobra.Command, f *batchFlags, args []string) erro
 	if f.wrap != "" {
 		defer func() { _ = os.RemoveAll(filepath.Dir(file)) }() // made for this script alone
 	}
-	script, problems, err := sbatch.Read(text)
+	name := "--wrap"
+	if f.wrap == "" {
+		name = args[0]
+	}
+	script, problems, err := sbatch.Read(name, text)
 	if err != nil {
 		return usage("%w", err)
 	}
-	if err = a.passOver(problems, f.ignore); err != nil {
-		return err
-	}
+	wrong := a.passOver(problems, f.ignore)
 	batch := sbatch.Batch{
 		Script: script, File: file, Given: sbatch.Merge(script.Given, givenFlags(cmd.Flags())),
 		Inputs: f.inputs, Returns: f.returns, Variable: a.env, Name: "wrap",
@@ -112,15 +114,15 @@ func (a *app) submitBatch(cmd *cobra.Command, f *batchFlags, args []string) erro
 	if batch.Folder, err = os.Getwd(); err != nil {
 		return fmt.Errorf("find the present directory: %w", err)
 	}
-	return a.handBatch(cmd.Context(), batch)
+	made, err := batch.Job()
+	if wrong = errors.Join(wrong, err); wrong != nil {
+		return &codeError{code: exitUsage, cause: wrong}
+	}
+	return a.handBatch(cmd.Context(), batch, made)
 }
 
 // handBatch submits what a script asks for.
-func (a *app) handBatch(ctx context.Context, batch sbatch.Batch) error {
-	made, err := batch.Job()
-	if err != nil {
-		return usage("%w", err)
-	}
+func (a *app) handBatch(ctx context.Context, batch sbatch.Batch, made *sbatch.Made) error {
 	for _, note := range made.Notes {
 		a.say("%s", note)
 	}
@@ -133,7 +135,7 @@ func (a *app) handBatch(ctx context.Context, batch sbatch.Batch) error {
 	options.AllowOutside = true // batch scripts name files anywhere, as with Slurm
 	plan, err := jobfile.Load(data, folder, options)
 	if err != nil {
-		return withoutLines(err)
+		return inOptions(err, batch)
 	}
 	id, _, err := a.hand(ctx, plan)
 	if err != nil {
@@ -194,15 +196,12 @@ func (a *app) passOver(problems []*sbatch.Problem, ignore bool) error {
 	var wrong []error
 	for _, p := range problems {
 		if p.Unknown && ignore {
-			a.say("line %d: --%s is passed over", p.Line, p.Name)
+			a.say("%s--%s is passed over", p.Where(), p.Name)
 			continue
 		}
 		wrong = append(wrong, p)
 	}
-	if len(wrong) > 0 {
-		return &codeError{code: exitUsage, cause: errors.Join(wrong...)}
-	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 // givenFlags are the options of sbatch on the command line.
@@ -216,11 +215,22 @@ func givenFlags(flags *pflag.FlagSet) []sbatch.Given {
 	return given
 }
 
-// withoutLines leaves out lines of a job file that nobody has written.
-func withoutLines(err error) error {
-	if all, ok := errors.AsType[jobfile.Errors](err); ok {
-		for _, one := range all {
-			one.Line = 0
+// inOptions says what is wrong with a job file that nobody has written in the words of the script
+// and of the command line.
+func inOptions(err error, batch sbatch.Batch) error {
+	all, ok := errors.AsType[jobfile.Errors](err)
+	if !ok {
+		return err
+	}
+	for _, one := range all {
+		one.Line = 0
+		option, known := batch.Option(one.Field)
+		if !known {
+			continue
+		}
+		one.File, one.Line, one.Field = option.File, option.Line, "--"+option.Name
+		if option.Name == "send" || option.Name == "input" {
+			one.Remedy = "check the name; it is one in --chdir, or in the present directory"
 		}
 	}
 	return err

@@ -26,10 +26,12 @@ const (
 	figMap      = "200 files by submit map, 5 sites"
 	figRun      = "submit run -- true, 5 sites"
 	figTasks    = "tasks of 10 ms per second, 5 sites"
+	figCreate   = "TES task created, 5 sites"
 )
 
 // measureSmall runs many small tasks among five sites: one command for each of 200 files, as GNU
-// parallel runs it on the bare machine, single commands, and a list of 10,000 tasks of 10 ms.
+// parallel runs it on the bare machine, single commands, tasks of workflow engines, and a list of
+// 10,000 tasks of 10 ms.
 func (b *bench) measureSmall(ctx context.Context) error {
 	if err := b.build(ctx); err != nil {
 		return err
@@ -47,7 +49,27 @@ func (b *bench) measureSmall(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(b.mapFiles(ctx, f), b.runOne(ctx, f), b.manyTasks(ctx, f))
+	return errors.Join(
+		b.mapFiles(ctx, f), b.runOne(ctx, f), b.createTES(ctx, f), b.manyTasks(ctx, f),
+	)
+}
+
+// createTES creates tasks of workflow engines, one after the other. No site can run them, so that
+// the answers alone are timed.
+func (b *bench) createTES(ctx context.Context, f *farm) error {
+	const task = `{"executors": [{"image": "any", "command": ["true"]}],
+		"resources": {"cpu_cores": 1000}}`
+	var s sample
+	if err := b.repeat(200, 20*time.Second, func() error {
+		return timed(&s, func() error {
+			_, err := f.sites[0].api.SubmitTES(ctx, []byte(task))
+			return err
+		})
+	}); err != nil {
+		return fmt.Errorf("create a TES task: %w", err)
+	}
+	b.add(spanned(figCreate, s, time.Millisecond)).atMost(50)
+	return nil
 }
 
 // runOne runs the smallest command as somebody at a terminal does, one after the other.

@@ -251,6 +251,7 @@ type API struct {
 // tasks says what tasks of the Task Execution Service may do, which workflow engines create.
 type tasks struct {
 	Files  []string // directories below which they read inputs and write outputs
+	Mounts []string // those of them in which they may also change directories that are inputs
 	URLs   []string // beginnings of the addresses of the web that they read inputs from
 	Images []string // images whose programs the sites have; * stands for any text
 }

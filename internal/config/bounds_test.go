@@ -108,6 +108,14 @@ func TestBoundsOfSettings(t *testing.T) {
 			"tes.urls[1]: want https",
 		},
 		{func(a *Agent) { a.TES.Files = []string{"/a", "b"} }, "tes.files[1]: want an absolute"},
+		{
+			func(a *Agent) { a.TES.Files, a.TES.Mounts = []string{"/a"}, []string{"/a", "/a/b/"} },
+			"",
+		},
+		{
+			func(a *Agent) { a.TES.Files, a.TES.Mounts = []string{"/a"}, []string{"/a/b", "/ab"} },
+			"tes.mounts[1]: want a directory in one of those of tes.files",
+		},
 		{func(a *Agent) { a.Peers = []grid.SiteID{site, ""} }, "peers[1]:"},
 		{func(a *Agent) { a.Listen = nil }, "listen: want at least one"},
 		{func(a *Agent) { a.Listen = append(a.Listen, "ip4/1") }, "listen[2]: want a multiaddr"},

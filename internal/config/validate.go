@@ -68,6 +68,9 @@ func (c Agent) Validate() error {
 	for i, dir := range c.TES.Files {
 		errs = append(errs, absolute(fmt.Sprintf("tes.files[%d]", i), dir))
 	}
+	for i, dir := range c.TES.Mounts {
+		errs = append(errs, c.TES.validateMount(fmt.Sprintf("tes.mounts[%d]", i), dir))
+	}
 	for i, prefix := range c.TES.URLs {
 		errs = append(errs, website(fmt.Sprintf("tes.urls[%d]", i), prefix))
 	}
@@ -232,6 +235,17 @@ func oneOf(name, have string, want ...string) error {
 
 // absolute takes / everywhere: the default of owner.root, also where a path begins
 // with a letter of a drive.
+// validateMount wants a directory in one of those of tes.files.
+func (t tasks) validateMount(name, dir string) error {
+	for _, shelf := range t.Files {
+		inside, err := filepath.Rel(shelf, dir)
+		if err == nil && filepath.IsLocal(inside) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: want a directory in one of those of tes.files, have %q", name, dir)
+}
+
 func absolute(name, path string) error {
 	if path == "/" || filepath.IsAbs(path) {
 		return nil

@@ -162,6 +162,10 @@ func (m *maker) parseReturns() ([]template, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--return: %w", err)
 		}
+		if found := t.unknown(); found != "" {
+			return nil, fmt.Errorf("--return: %s is no replacement string; use {}, {.}, {/}, "+
+				"{//}, {/.} or {#}", found)
+		}
 		out = append(out, t)
 	}
 	return out, nil

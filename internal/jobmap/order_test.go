@@ -229,11 +229,12 @@ func TestWhatIsRefused(t *testing.T) {
 		"more than 100000 arguments": {
 			Words: []string{"cat"}, Arguments: make([]string, grid.MaxTasks+1),
 		},
-		`--return "../a": it is outside`: returns("../{}"),
-		"--return: {1} of GNU parallel":  returns("{1}"),
-		"--return: a is an input":        returns("{}"),
-		"--input none: no such file":     inputs("none"),
-		"--input ../b: it is outside":    inputs("../b"),
+		`--return "../a": it is outside`:         returns("../{}"),
+		"--return: {1} of GNU parallel":          returns("{1}"),
+		"--return: a is an input":                returns("{}"),
+		"--return: {x} is no replacement string": returns("{x}.gz"),
+		"--input none: no such file":             inputs("none"),
+		"--input ../b: it is outside":            inputs("../b"),
 		"d is sent as a whole, and d/x to every": {
 			Words: []string{"ls"}, Arguments: []string{"d"}, Inputs: []string{"d/x"},
 		},

@@ -63,6 +63,20 @@ func (t template) kinds() []string {
 	return out
 }
 
+// bracedPattern finds words in braces, which look like replacement strings.
+var bracedPattern = regexp.MustCompile(`\{[^{}\s]*\}`)
+
+// unknown is a word in braces that is replaced by nothing, or empty. A command may have one, such
+// as {print} of awk; the name of a file hardly has.
+func (t template) unknown() string {
+	for i := 0; i < len(t.parts); i += 2 {
+		if found := bracedPattern.FindString(t.parts[i]); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
 // fill puts what value gives for each replacement string in its place.
 func (t template) fill(value func(kind string) string) string {
 	var b strings.Builder

@@ -9,5 +9,6 @@
 //	options.go  the options of sbatch, in a script and beside it
 //	values.go   times, sizes, arrays and dependencies as Slurm writes them
 //	names.go    names of files with %j and the like
+//	fields.go   which option a field of the job file comes from
 //	job.go      Batch: the job file that a script makes
 package sbatch

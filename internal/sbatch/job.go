@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -73,37 +74,43 @@ type maker struct {
 	notes []string
 	names Names
 	array []uint64
+	wrong []error
 }
 
-// Job makes the job file. The error is a *Problem, or about a file.
+// Job makes the job file. The error joins a *Problem for each option that is wrong.
 func (b Batch) Job() (*Made, error) {
 	m := &maker{Batch: b, env: map[string]string{}, doc: map[string]any{}}
-	for _, step := range []func() error{
+	for _, step := range []func(){
 		m.readArray, m.readNeeds, m.readTimes, m.readOthers, m.readExport, m.readNames, m.readFiles,
 	} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+		step()
+	}
+	if len(m.wrong) > 0 {
+		return nil, errors.Join(m.wrong...)
 	}
 	m.variables()
 	m.doc["env"] = m.env
 	return &Made{Document: m.doc, Names: m.names, Notes: m.notes}, nil
 }
 
-// read calls a reader for an option that was given, and says which one its error is about.
-func (m *maker) read(name string, reader func(value string) error) error {
+// read calls a reader for an option that was given, and keeps which one its error is about.
+func (m *maker) read(name string, reader func(value string) error) {
 	g, given := m.Given[name]
 	if !given {
-		return nil
+		return
 	}
 	if err := reader(g.Value); err != nil {
-		return &Problem{Given: g, Text: err.Error(), Remedy: "correct it, or leave it out"}
+		m.fail(g, err)
 	}
-	return nil
 }
 
-func (m *maker) readArray() error {
-	return m.read("array", func(value string) error {
+func (m *maker) fail(g Given, err error) {
+	m.wrong = append(m.wrong,
+		&Problem{Given: g, Text: err.Error(), Remedy: "correct it, or leave it out"})
+}
+
+func (m *maker) readArray() {
+	m.read("array", func(value string) error {
 		list, most, err := indexes(value)
 		if err != nil {
 			return err
@@ -123,7 +130,7 @@ func (m *maker) readArray() error {
 }
 
 // readNeeds reads how much a task needs.
-func (m *maker) readNeeds() error {
+func (m *maker) readNeeds() {
 	need, cpus := map[string]any{}, 1
 	one := func(value string) error {
 		if value != "1" && value != "1-1" {
@@ -156,9 +163,7 @@ func (m *maker) readNeeds() error {
 		{"mem-per-cpu", memory("SLURM_MEM_PER_CPU", func() int { return cpus })},
 		{"mem", memory("SLURM_MEM_PER_NODE", func() int { return 1 })},
 	} {
-		if err := m.read(step.name, step.reader); err != nil {
-			return err
-		}
+		m.read(step.name, step.reader)
 	}
 	if len(need) > 0 {
 		m.doc["resources"] = need
@@ -168,7 +173,6 @@ func (m *maker) readNeeds() error {
 	}
 	m.setGiven("cpus-per-task", "SLURM_CPUS_PER_TASK")
 	m.setGiven("ntasks", "SLURM_NTASKS", "SLURM_NPROCS")
-	return nil
 }
 
 // setGiven sets variables that Slurm sets only if their option was given.
@@ -180,8 +184,8 @@ func (m *maker) setGiven(option string, variables ...string) {
 	}
 }
 
-func (m *maker) readTimes() error {
-	err := m.read("time", func(value string) error {
+func (m *maker) readTimes() {
+	m.read("time", func(value string) error {
 		d, err := limit(value)
 		if d > 0 {
 			text := strconv.FormatInt(int64(d.Seconds()), 10) + "s"
@@ -189,23 +193,19 @@ func (m *maker) readTimes() error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	if at := moment(m.Given["begin"].Value); at != "" {
 		m.doc["start"] = map[string]string{"notBefore": at}
 	}
 	if at := moment(m.Given["deadline"].Value); at != "" {
 		m.doc["deadline"] = at
 	}
-	return nil
 }
 
-func (m *maker) readOthers() error {
+func (m *maker) readOthers() {
 	if _, given := m.Given["hold"]; given {
 		m.doc["hold"] = "true"
 	}
-	return m.read("dependency", func(value string) error {
+	m.read("dependency", func(value string) error {
 		ids, err := dependency(value)
 		m.doc["after"] = ids
 		return err
@@ -214,8 +214,8 @@ func (m *maker) readOthers() error {
 
 // readExport takes variables of the caller along: only those that are named, since the job runs on
 // machines of others.
-func (m *maker) readExport() error {
-	return m.read("export", func(value string) error {
+func (m *maker) readExport() {
+	m.read("export", func(value string) error {
 		if value == "NONE" || value == "NIL" {
 			return nil
 		}
@@ -238,7 +238,7 @@ func (m *maker) readExport() error {
 }
 
 // readNames reads how the job and its output are called.
-func (m *maker) readNames() error {
+func (m *maker) readNames() {
 	m.names = Names{
 		Output: singleOutput, Error: m.Given["error"].Value, Name: m.Name, Array: len(m.array) > 0,
 	}
@@ -253,23 +253,19 @@ func (m *maker) readNames() error {
 	}
 	m.doc["name"] = m.names.Name
 	for _, name := range []string{"output", "error"} {
-		err := m.read(name, func(string) error {
+		m.read(name, func(string) error {
 			_, _, err := m.names.Files("job", 0, "0")
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
 	m.env[OutputVar] = m.names.Output
 	if m.names.Error != "" {
 		m.env[ErrorVar] = m.names.Error
 	}
-	return nil
 }
 
 // readFiles lists what is sent and what comes back.
-func (m *maker) readFiles() error {
+func (m *maker) readFiles() {
 	inputs := []map[string]string{{"path": script, "from": m.File}}
 	for _, file := range m.Inputs {
 		clean := path.Clean(file)
@@ -277,14 +273,11 @@ func (m *maker) readFiles() error {
 			"path": path.Join(home, clean), "from": "./" + clean,
 		})
 	}
-	err := m.read("input", func(value string) error {
+	m.read("input", func(value string) error {
 		name, err := expand(value, map[byte]string{'a': word, 'x': m.names.Name})
 		inputs = append(inputs, map[string]string{"path": stdin, "from": "./" + name})
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	streams := "1"
 	if m.names.Error != "" {
 		streams = "2"
@@ -294,7 +287,7 @@ func (m *maker) readFiles() error {
 	for _, file := range m.Returns {
 		name, err := expand(file, map[byte]string{'a': word, 'x': m.names.Name})
 		if err != nil {
-			return fmt.Errorf("--return: %w", err)
+			m.fail(Given{Name: "return", Value: file}, err)
 		}
 		name = path.Clean(name)
 		files = append(files, name)
@@ -308,7 +301,6 @@ func (m *maker) readFiles() error {
 	if len(outputs) > 0 {
 		m.doc["outputs"] = outputs
 	}
-	return nil
 }
 
 // variables are those that Slurm sets and that are known here.

@@ -58,7 +58,8 @@ func find(word string) (o Option, rest string, known bool) {
 
 // Given is an option that was given.
 type Given struct {
-	Line  int // of the script; 0: on the command line
+	File  string // the script as its caller names it; empty: on the command line
+	Line  int    // of the script; 0: on the command line
 	Name  string
 	Value string
 }
@@ -71,13 +72,21 @@ type Problem struct {
 	Unknown      bool // there is no such option here
 }
 
-// Error is the mistake in one line: "line 4: --gres: ...".
-func (p *Problem) Error() string {
-	where := ""
-	if p.Line > 0 {
-		where = fmt.Sprintf("line %d: ", p.Line)
+// Where is the place of an option for a message: "job.sh:4: ", or nothing for the command line.
+func (g Given) Where() string {
+	switch {
+	case g.Line == 0:
+		return ""
+	case g.File == "":
+		return fmt.Sprintf("line %d: ", g.Line)
+	default:
+		return fmt.Sprintf("%s:%d: ", g.File, g.Line)
 	}
-	return fmt.Sprintf("%s--%s: %s; %s", where, p.Name, p.Text, p.Remedy)
+}
+
+// Error is the mistake in one line: "job.sh:4: --gres: ...".
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%s--%s: %s; %s", p.Where(), p.Name, p.Text, p.Remedy)
 }
 
 // MaxScript is the longest script, in bytes.
@@ -85,24 +94,25 @@ const MaxScript = 4 << 20
 
 // Script is a batch script as it was read.
 type Script struct {
+	name        string   // as its caller names it
 	Interpreter []string // of its first line
 	Given       []Given  // in its #SBATCH lines
 }
 
-// Read reads a batch script: its first line and its #SBATCH lines, which end where the first
-// command stands. The problems are unknown options, each once, which may be ignored; the error is
-// for a text that is no batch script.
-func Read(text string) (*Script, []*Problem, error) {
+// Read reads a batch script of this name: its first line and its #SBATCH lines, which end where the
+// first command stands. The problems are options that are wrong in themselves; unknown ones may be
+// ignored. The error is for a text that is no batch script.
+func Read(name, text string) (*Script, []*Problem, error) {
 	if len(text) > MaxScript {
-		return nil, nil, fmt.Errorf("the script is larger than %d MiB; put data into files",
-			MaxScript>>20)
+		return nil, nil, fmt.Errorf("%s: the script is larger than %d MiB; put data into files",
+			name, MaxScript>>20)
 	}
 	lines := strings.Split(text, "\n")
 	first, isScript := strings.CutPrefix(lines[0], "#!")
-	s := &Script{Interpreter: strings.Fields(first)}
+	s := &Script{name: name, Interpreter: strings.Fields(first)}
 	if !isScript || len(s.Interpreter) == 0 {
-		return nil, nil, fmt.Errorf("the script does not begin with #! and its interpreter; " +
-			"write #!/bin/sh in its first line")
+		return nil, nil, fmt.Errorf("%s:1: the script does not begin with #! and its interpreter; "+
+			"write #!/bin/sh in its first line", name)
 	}
 	var problems []*Problem
 	for i, line := range lines[1:] {
@@ -124,7 +134,7 @@ func (s *Script) line(number int, text string) (problems []*Problem) {
 	words, err := split(text)
 	if err != nil {
 		return []*Problem{{
-			Given: Given{Line: number, Name: "SBATCH"}, Text: err.Error(),
+			Given: Given{File: s.name, Line: number, Name: "SBATCH"}, Text: err.Error(),
 			Remedy: "close the quote",
 		}}
 	}
@@ -132,7 +142,7 @@ func (s *Script) line(number int, text string) (problems []*Problem) {
 		word := words[0]
 		words = words[1:]
 		o, value, known := find(word)
-		given := Given{Line: number, Name: o.Long, Value: value}
+		given := Given{File: s.name, Line: number, Name: o.Long, Value: value}
 		switch {
 		case !known:
 			// What follows may be its value.

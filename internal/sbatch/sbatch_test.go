@@ -16,7 +16,7 @@ import (
 
 // made makes the job file of #SBATCH lines, with options of the command line.
 func made(lines string, line ...sbatch.Given) (*sbatch.Made, error) {
-	script, problems, err := sbatch.Read("#!/bin/sh\n" + lines + "\ntrue\n")
+	script, problems, err := sbatch.Read("job.sh", "#!/bin/sh\n"+lines+"\ntrue\n")
 	if err != nil {
 		return nil, err
 	}
@@ -80,30 +80,30 @@ func TestOptionsOfAScript(t *testing.T) {
 func TestOptionsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
-		"\n#SBATCH --gres=gpu:1": "line 3: --gres: no such option on a mesh; remove it",
-		"#SBATCH -p long":        "line 2: --p: no such option",
-		"#SBATCH -J":             "line 2: --job-name: has no value; add one",
-		"#SBATCH -J 'x":          "line 2: --SBATCH: a quote ' is not closed",
-		"#SBATCH -n 4":           "line 2: --ntasks: a batch script is one task at one site",
-		"#SBATCH -N 2-3":         "line 2: --nodes: a batch script",
-		"#SBATCH -t soon":        "line 2: --time: want minutes, h:mm:ss or days-hours",
-		"#SBATCH -t 1:2:3:4":     "line 2: --time: want minutes",
-		"#SBATCH -t 400-0":       "line 2: --time: is longer than a year",
-		"#SBATCH --mem 0":        "line 2: --mem: want a size such as 4G",
-		"#SBATCH --mem 4Q":       "line 2: --mem: want a size",
-		"#SBATCH -c 0":           "line 2: --cpus-per-task: want a whole number",
-		"#SBATCH -a 5-1":         "line 2: --array: want indexes such as",
-		"#SBATCH -a 0-9:0":       "line 2: --array: want indexes",
-		"#SBATCH -a 0-9%0":       "line 2: --array: want indexes",
-		"#SBATCH -a 0-4000000":   "line 2: --array: want at most 100000 tasks",
-		"#SBATCH -a 4000001":     "line 2: --array: want at most",
-		"#SBATCH -d afterany:x":  `line 2: --dependency: want afterok:ID, have "afterany:x"`,
-		"#SBATCH -d singleton":   "line 2: --dependency: want afterok:ID",
-		"#SBATCH --export=ALL":   "line 2: --export: ALL would send your whole environment",
-		"#SBATCH --export UNSET": `line 2: --export: the variable "UNSET" is not set`,
-		"#SBATCH -o out.%N":      "line 2: --output: %N in",
-		"#SBATCH -o out%":        "line 2: --output: \"out%\" ends with %",
-		"#SBATCH -i in.%j":       "line 2: --input: %j in",
+		"\n#SBATCH --gres=gpu:1": "job.sh:3: --gres: no such option on a mesh; remove it",
+		"#SBATCH -p long":        "job.sh:2: --p: no such option",
+		"#SBATCH -J":             "job.sh:2: --job-name: has no value; add one",
+		"#SBATCH -J 'x":          "job.sh:2: --SBATCH: a quote ' is not closed",
+		"#SBATCH -n 4":           "job.sh:2: --ntasks: a batch script is one task at one site",
+		"#SBATCH -N 2-3":         "job.sh:2: --nodes: a batch script",
+		"#SBATCH -t soon":        "job.sh:2: --time: want minutes, h:mm:ss or days-hours",
+		"#SBATCH -t 1:2:3:4":     "job.sh:2: --time: want minutes",
+		"#SBATCH -t 400-0":       "job.sh:2: --time: is longer than a year",
+		"#SBATCH --mem 0":        "job.sh:2: --mem: want a size such as 4G",
+		"#SBATCH --mem 4Q":       "job.sh:2: --mem: want a size",
+		"#SBATCH -c 0":           "job.sh:2: --cpus-per-task: want a whole number",
+		"#SBATCH -a 5-1":         "job.sh:2: --array: want indexes such as",
+		"#SBATCH -a 0-9:0":       "job.sh:2: --array: want indexes",
+		"#SBATCH -a 0-9%0":       "job.sh:2: --array: want indexes",
+		"#SBATCH -a 0-4000000":   "job.sh:2: --array: want at most 100000 tasks",
+		"#SBATCH -a 4000001":     "job.sh:2: --array: want at most",
+		"#SBATCH -d afterany:x":  `job.sh:2: --dependency: want afterok:ID, have "afterany:x"`,
+		"#SBATCH -d singleton":   "job.sh:2: --dependency: want afterok:ID",
+		"#SBATCH --export=ALL":   "job.sh:2: --export: ALL would send your whole environment",
+		"#SBATCH --export UNSET": `job.sh:2: --export: the variable "UNSET" is not set`,
+		"#SBATCH -o out.%N":      "job.sh:2: --output: %N in",
+		"#SBATCH -o out%":        "job.sh:2: --output: \"out%\" ends with %",
+		"#SBATCH -i in.%j":       "job.sh:2: --input: %j in",
 	} {
 		if _, err := made(lines); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", lines, err, want)
@@ -114,7 +114,8 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		"#!\ntrue": "does not begin with #!",
 		strings.Repeat("#", sbatch.MaxScript) + "#": "larger than",
 	} {
-		if _, _, err := sbatch.Read(text); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := sbatch.Read("job.sh", text)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}
@@ -211,7 +212,7 @@ func FuzzScript(f *testing.F) {
 	f.Add("#!x\n#SBATCH --export=A=1,B --gres=gpu:1 x -n 1 # -n 2")
 	now := time.Date(2026, 5, 1, 15, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
-		script, problems, err := sbatch.Read(text)
+		script, problems, err := sbatch.Read("job.sh", text)
 		if err != nil {
 			return
 		}
@@ -241,4 +242,35 @@ func FuzzScript(f *testing.F) {
 			t.Fatalf("%d items of %d; command %q", len(file.Items), len(items), file.Spec.Args)
 		}
 	})
+}
+
+// What is wrong with a field of the job file is said of the option that set it.
+func TestFieldsNameTheirOption(t *testing.T) {
+	t.Parallel()
+	given := map[string]sbatch.Given{}
+	for line, name := range []string{
+		"mem", "cpus-per-task", "time", "begin", "deadline", "dependency", "array", "job-name",
+		"export", "input",
+	} {
+		given[name] = sbatch.Given{File: "job.sh", Line: line + 2, Name: name}
+	}
+	b := sbatch.Batch{Given: given, Inputs: []string{"data"}, Returns: []string{"result"}}
+	for field, want := range map[string]string{
+		"resources.memory": "job.sh:2: --mem", "resources.cpus": "job.sh:3: --cpus-per-task",
+		"runtime": "job.sh:4: --time", "limit": "job.sh:4: --time",
+		"start.notBefore": "job.sh:5: --begin", "deadline": "job.sh:6: --deadline",
+		"after[1]": "job.sh:7: --dependency", "items[3]": "job.sh:8: --array",
+		"name": "job.sh:9: --job-name", "env.A": "job.sh:10: --export",
+		"inputs[1].from": "--send", "inputs[2].from": "job.sh:11: --input",
+		"outputs[0].to": "--return",
+	} {
+		if g, known := b.Option(field); !known || g.Where()+"--"+g.Name != want {
+			t.Errorf("%s is of %s--%s, want %s", field, g.Where(), g.Name, want)
+		}
+	}
+	for _, field := range []string{"inputs[0].from", "command", "names", "resources"} {
+		if g, known := b.Option(field); known {
+			t.Errorf("%s is of --%s, want none", field, g.Name)
+		}
+	}
 }

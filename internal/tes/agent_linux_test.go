@@ -68,6 +68,7 @@ func startAgent(t *testing.T) *live {
 		c.Kinds, c.Ceilings.DiskBytes = config.Default("", os.LookupEnv).Kinds, 1<<40
 		c.Kinds = append(c.Kinds, c.Kinds[0]+1) // commands as well
 		c.TES.Files, c.TES.Images = []string{files}, []string{"any*"}
+		c.TES.Mounts = []string{filepath.Join(files, "mounts")}
 	})
 	l := &live{mesh: mesh, files: files, spec: spec}
 	t.Cleanup(func() {

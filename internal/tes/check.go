@@ -19,6 +19,7 @@ type work struct {
 	notes   []string // what was left out, for its log
 	amounts amounts
 	inputs  []string // paths, in the order of the task's
+	mounts  []int    // the inputs that are directories which the task may change, ascending
 	outputs []target // likewise
 	volumes []string
 	steps   []stage
@@ -40,10 +41,11 @@ type stage struct {
 	ignoreError           bool
 }
 
-// check looks a task through. images are the patterns of those that the owner allows.
-func check(task TesTask, images []string) (work, error) {
+// check looks a task through. images are the patterns of those that the owner allows, mounts the
+// inputs that are directories which the task may change.
+func check(task TesTask, images []string, mounts []int) (work, error) {
 	task.Id, task.State, task.Logs, task.CreationTime = nil, nil, nil, nil
-	w := work{task: task}
+	w := work{task: task, mounts: mounts}
 	var err error
 	w.notes, err = w.withoutUnknown()
 	for _, look := range []func() error{
@@ -118,9 +120,12 @@ func checkImage(field, image string, images []string) error {
 	if slices.ContainsFunc(images, func(pattern string) bool { return matches(pattern, image) }) {
 		return nil
 	}
+	remedy := "the owner of this agent can allow it with the setting tes.images"
+	if len(images) > 0 {
+		remedy += ", which names " + strings.Join(images, ", ")
+	}
 	return invalid(field, "no site here has the image "+quoted(image)+": images are not fetched, "+
-		"and tasks run with the programs of the sites",
-		"the owner of this agent can allow it with the setting tes.images")
+		"and tasks run with the programs of the sites", remedy)
 }
 
 // matches reports whether a pattern, in which * stands for any text, fits all of a name.
@@ -325,6 +330,9 @@ func (w *work) checkApart() error {
 			if i != j && below(other, in) {
 				return inInput(fmt.Sprintf("inputs[%d].path", j), in)
 			}
+		}
+		if w.isMount(i) {
+			continue
 		}
 		for j, out := range w.outputs {
 			if below(out.path, in) {

@@ -26,6 +26,7 @@
 //	inputs.go    files and directories read
 //	urls.go      files of the web read
 //	outputs.go   files and directories written
+//	mounts.go    directories that a task reads and may change
 //	store.go     records on disk
 //	pages.go     lists: order, filters, tokens
 //	handlers.go  the operations over HTTP

@@ -1,8 +1,11 @@
 package tes
 
 import (
+	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -39,11 +43,11 @@ func FuzzTask(f *testing.F) {
 		if json.Unmarshal(text, &given) != nil {
 			return
 		}
-		w, err := check(given, []string{"*"})
+		w, err := check(given, []string{"*"}, nil)
 		if err != nil {
 			return
 		}
-		again, err := check(w.task, []string{"*"})
+		again, err := check(w.task, []string{"*"}, nil)
 		if err != nil || len(again.notes) > 0 {
 			t.Fatalf("what was taken is not taken again: %v, %q", err, again.notes)
 		}
@@ -176,4 +180,72 @@ func TestAmounts(t *testing.T) {
 	if err != nil || got.runtime != 90*time.Second || got.limit != 2*time.Hour {
 		t.Errorf("got %+v, %v", got, err)
 	}
+}
+
+// stored gives directories out.
+type stored map[grid.CID][]byte
+
+// GetData implements room.
+func (s stored) GetData(_ context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	return view.DataRef{CID: cid, Dir: true}, io.NopCloser(bytes.NewReader(s[cid])), nil
+}
+
+// PutData implements room.
+func (s stored) PutData(context.Context, bool, io.Reader) (view.DataRef, error) {
+	return view.DataRef{}, view.ErrBusy
+}
+
+// PutExecutable implements room.
+func (s stored) PutExecutable(context.Context, io.Reader) (view.DataRef, error) {
+	return view.DataRef{}, view.ErrBusy
+}
+
+// packed is a directory with files, each after its name; a name that ends with / is a directory.
+func packed(files ...string) []byte {
+	var b bytes.Buffer
+	archive := tar.NewWriter(&b)
+	for i := 0; i+1 < len(files); i += 2 {
+		header := tar.Header{Name: files[i], Size: int64(len(files[i+1])), Mode: 0o644}
+		if strings.HasSuffix(files[i], "/") {
+			header.Typeflag = tar.TypeDir
+		}
+		_ = archive.WriteHeader(&header)         // to memory
+		_, _ = archive.Write([]byte(files[i+1])) // to memory
+	}
+	_ = archive.Close() // to memory
+	return b.Bytes()
+}
+
+// FuzzCarry carries back whatever a site says that a task has made of a directory; what is beside
+// the directory stays as it was.
+func FuzzCarry(f *testing.F) {
+	f.Add(packed("a", "1", "../beside", "x"), packed("b", "2"))
+	f.Add(packed("a/", "", "a/b", "1", "c", "d"), packed("a", "now a file", "../beside", "x"))
+	f.Add(packed("a", "1"), []byte("no archive"))
+	f.Add(packed("out/beside", ""), packed("out/beside", "x"))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		dir := t.TempDir()
+		mount, beside := filepath.Join(dir, "shelf", "mount"), filepath.Join(dir, "beside")
+		if err := os.MkdirAll(mount, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{beside, filepath.Join(mount, "..", "beside")} {
+			if err := os.WriteFile(file, []byte("as it was"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(dir, filepath.Join(mount, "out")); err != nil {
+			t.Fatal(err)
+		}
+		d := delivery{
+			room:    stored{"before": before, "after": after},
+			shelves: newShelves([]string{filepath.Join(dir, "shelf")}),
+		}
+		_ = d.carryOne(t.Context(), mount, "before", "after")
+		for _, file := range []string{beside, filepath.Join(mount, "..", "beside")} {
+			if text, err := os.ReadFile(file); err != nil || string(text) != "as it was" {
+				t.Fatalf("%s is %q: %v", file, text, err)
+			}
+		}
+	})
 }

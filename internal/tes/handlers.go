@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -79,11 +80,38 @@ func badRequest(err error) error {
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		problem.Field = kind.Field
+		problem.Detail = fmt.Sprintf("want %s, have %s", kindOf(kind.Type), kind.Value)
 	}
 	if _, key, found := strings.Cut(err.Error(), "unknown field "); found {
 		problem.Field = strings.Trim(key, `"`)
+		problem.Detail = "a task has no such key"
+		problem.Remedy = "correct it, or leave it out"
+	}
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		problem.Detail, problem.Remedy = "no JSON: "+wrong.Error(), "send the task as JSON"
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		problem.Detail, problem.Remedy = "the task ends too early", "send it whole, as JSON"
 	}
 	return problem
+}
+
+// kindOf says in words of JSON what a value must be.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	default:
+		return "a number"
+	}
 }
 
 // viewOf reads which view is asked for; nil or empty is MINIMAL.
@@ -98,17 +126,23 @@ func viewOf[V ~string](given *V) (View, error) {
 	return v, nil
 }
 
-// GetServiceInfo answers GET /service-info.
-func (s *Tasks) GetServiceInfo(
-	context.Context, GetServiceInfoRequestObject,
-) (GetServiceInfoResponseObject, error) {
-	storage, known := []string{}, parameters()
+// storage lists what tasks read from and write to.
+func (s *Tasks) storage() []string {
+	storage := []string{}
 	for _, dir := range s.shelves.names() {
 		storage = append(storage, "file://"+dir)
 	}
 	for _, prefix := range s.web {
 		storage = append(storage, prefix.String())
 	}
+	return storage
+}
+
+// GetServiceInfo answers GET /service-info.
+func (s *Tasks) GetServiceInfo(
+	context.Context, GetServiceInfoRequestObject,
+) (GetServiceInfoResponseObject, error) {
+	storage, known := s.storage(), parameters()
 	info := GetServiceInfo200JSONResponse{
 		Id: "org.mrsmesh.tes." + string(s.cfg.Domain), Name: s.cfg.Name, Version: s.cfg.Build,
 		Storage: &storage, TesResourcesBackendParameters: &known,
@@ -158,6 +192,10 @@ func (a answer) VisitGetTaskResponse(w http.ResponseWriter) error { return a.wri
 // VisitListTasksResponse writes a page of tasks.
 func (a answer) VisitListTasksResponse(w http.ResponseWriter) error { return a.write(w) }
 
+// Clients of version 1.0 ask at oldServiceInfo for the service's facts, which were fewer then:
+// among the tasks, none of which has an ID with a hyphen.
+const oldServiceInfo = "service-info"
+
 // GetTask answers GET /tasks/{id}.
 func (s *Tasks) GetTask(
 	ctx context.Context, r GetTaskRequestObject,
@@ -165,6 +203,10 @@ func (s *Tasks) GetTask(
 	v, err := viewOf(r.Params.View)
 	if err != nil {
 		return nil, err
+	}
+	if r.Id == oldServiceInfo {
+		doc := "tasks run at the sites of the domain " + string(s.cfg.Domain)
+		return answer{map[string]any{"name": s.cfg.Name, "doc": doc, "storage": s.storage()}}, nil
 	}
 	e, err := s.find(r.Id)
 	if err != nil {

@@ -112,7 +112,7 @@ func put(
 	}
 	defer func() { _ = root.Close() }() // only read from
 	if *in.Type == DIRECTORY {
-		return putTree(ctx, r, root, p.name)
+		return putTree(ctx, r, root, p.name, false)
 	}
 	return putFile(ctx, r, root, p.name)
 }
@@ -150,14 +150,31 @@ func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
+// putMount stores a directory in which others may be at work.
+func putMount(ctx context.Context, r room, all shelves, address string) (grid.Input, error) {
+	p, err := all.find("url", address)
+	if err != nil {
+		return grid.Input{}, err
+	}
+	root, err := p.open()
+	if err != nil {
+		return grid.Input{}, err
+	}
+	defer func() { _ = root.Close() }() // only read from
+	return putTree(ctx, r, root, p.name, true)
+}
+
 // putTree stores a directory. Links to files in it are followed as far as they stay on the shelf.
-func putTree(ctx context.Context, r room, root *os.Root, name string) (grid.Input, error) {
+// What disappears while it is read may do so in one that is busy.
+func putTree(
+	ctx context.Context, r room, root *os.Root, name string, busy bool,
+) (grid.Input, error) {
 	read, write := io.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		archive := tar.NewWriter(write)
-		err := pack(ctx, archive, root, name)
+		err := pack(ctx, archive, root, name, busy)
 		if err == nil {
 			err = archive.Close()
 		}
@@ -169,10 +186,15 @@ func putTree(ctx context.Context, r room, root *os.Root, name string) (grid.Inpu
 	return inputOf(ref), err
 }
 
-func pack(ctx context.Context, archive *tar.Writer, root *os.Root, top string) error {
+func pack(
+	ctx context.Context, archive *tar.Writer, root *os.Root, top string, busy bool,
+) error {
 	return fs.WalkDir(root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
+		}
+		if busy && name != top && errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		if err != nil || name == top {
 			return err
@@ -183,7 +205,14 @@ func pack(ctx context.Context, archive *tar.Writer, root *os.Root, top string) e
 				Typeflag: tar.TypeDir, Name: inside + "/", Mode: 0o755,
 			})
 		}
-		return packFile(archive, root, name, inside)
+		err = packFile(archive, root, name, inside)
+		switch {
+		case busy && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case busy && errors.Is(err, io.EOF): // it became shorter: the whole is read again
+			return errors.Join(view.ErrBusy, err)
+		}
+		return err
 	})
 }
 

@@ -22,9 +22,15 @@ func (w *work) job(script grid.Input, inputs []grid.Input) grid.Job {
 	}
 	for i, in := range inputs {
 		in.Path = w.inputs[i]
+		if w.isMount(i) {
+			in.Path = mountSource(i)
+		}
 		spec.Inputs = append(spec.Inputs, in)
 	}
 	seen := map[string]bool{}
+	for _, i := range w.mounts {
+		spec.Outputs, seen[w.inputs[i]] = append(spec.Outputs, leaves(w.inputs[i])), true
+	}
 	for i, out := range w.outputs {
 		p := out.found(i)
 		if !seen[p] {

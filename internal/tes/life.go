@@ -69,7 +69,7 @@ func (s *Tasks) prepare(ctx context.Context, e *entry, r record) (record, error)
 	if canceled || r.Canceled {
 		return s.end(e, CANCELED, nil)
 	}
-	job, err := s.gather(reading, r.Task)
+	job, err := s.gather(reading, r)
 	s.mu.Lock()
 	e.stop = nil
 	canceled = e.state == CANCELING
@@ -87,8 +87,8 @@ func (s *Tasks) prepare(ctx context.Context, e *entry, r record) (record, error)
 }
 
 // gather stores the data of a task, and makes the job of it.
-func (s *Tasks) gather(ctx context.Context, task TesTask) (job grid.Job, err error) {
-	w, err := check(task, []string{"*"}) // it was allowed when it was created
+func (s *Tasks) gather(ctx context.Context, r record) (job grid.Job, err error) {
+	w, err := check(r.Task, []string{"*"}, r.Mounts) // it was allowed when it was created
 	if err != nil {
 		return job, err
 	}
@@ -99,7 +99,7 @@ func (s *Tasks) gather(ctx context.Context, task TesTask) (job grid.Job, err err
 	defer done()
 	var inputs []grid.Input
 	for i := range w.inputs {
-		in, wrong := put(ctx, s.backend, s.shelves, s.web, (*w.task.Inputs)[i])
+		in, wrong := s.putInput(ctx, &w, i)
 		if wrong != nil {
 			return job, fmt.Errorf("inputs[%d]: %w", i, wrong)
 		}
@@ -112,6 +112,16 @@ func (s *Tasks) gather(ctx context.Context, task TesTask) (job grid.Job, err err
 	}
 	job = w.job(script, inputs)
 	return job, job.Validate()
+}
+
+// putInput stores an input of a task.
+func (s *Tasks) putInput(ctx context.Context, w *work, input int) (grid.Input, error) {
+	if !w.isMount(input) {
+		return put(ctx, s.backend, s.shelves, s.web, (*w.task.Inputs)[input])
+	}
+	s.carrying.Lock()
+	defer s.carrying.Unlock()
+	return putMount(ctx, s.backend, s.shelves, *(*w.task.Inputs)[input].Url)
 }
 
 // takeTurn waits until few other tasks read or write; done gives the turn back.
@@ -204,7 +214,7 @@ func (s *Tasks) finish(
 func (s *Tasks) collect(
 	ctx context.Context, r record, t view.TaskView, into *TesTaskLog,
 ) error {
-	w, err := check(r.Task, []string{"*"})
+	w, err := check(r.Task, []string{"*"}, r.Mounts)
 	if err != nil {
 		return err
 	}
@@ -214,6 +224,9 @@ func (s *Tasks) collect(
 	}
 	defer done()
 	d := delivery{room: s.backend, shelves: s.shelves, work: w, found: map[string]view.OutputView{}}
+	if r.Job != nil {
+		d.before = r.Job.Spec.Inputs[1:] // the first is the script
+	}
 	for _, out := range t.Outputs {
 		d.found[out.Path] = out
 	}
@@ -224,6 +237,11 @@ func (s *Tasks) collect(
 			err = errors.Join(wrong, body.Close())
 		}
 		err = errors.Join(err, wrong)
+	}
+	if len(w.mounts) > 0 {
+		s.carrying.Lock()
+		err = errors.Join(err, d.carry(ctx))
+		s.carrying.Unlock()
 	}
 	var wrong error
 	into.Outputs, wrong = d.deliver(ctx)

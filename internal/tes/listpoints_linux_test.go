@@ -1,6 +1,7 @@
 package tes_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -220,8 +221,8 @@ func refusedPoints() []point {
 					t.Errorf("%s: %d %s", body, status, text)
 				}
 				p := refused(t, status, text, http.StatusBadRequest, field)
-				if field == "" && p.Remedy == "" {
-					t.Errorf("%s: no remedy: %s", body, text)
+				if p.Remedy == "" || bytes.Contains(text, []byte("Go ")) {
+					t.Errorf("%s: no remedy, or words of the program's language: %s", body, text)
 				}
 			}
 		}},

@@ -12,11 +12,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mrsmesh/mrsmesh/internal/view"
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
 // delivery writes the outputs of a task.
@@ -25,6 +25,7 @@ type delivery struct {
 	shelves shelves
 	work    work
 	found   map[string]view.OutputView // by their path
+	before  []grid.Input               // the inputs as they were, in the order of the task's
 }
 
 // maxNames bounds how many files of directories a task's log names.
@@ -108,9 +109,7 @@ func (d delivery) tree(
 		}
 		p := path.Join(inside, name)
 		switch {
-		case out.prefix == "" && slices.ContainsFunc(d.work.inputs, func(in string) bool {
-			return below(p, in)
-		}):
+		case out.prefix == "" && d.work.standsIn(p):
 		case header.Typeflag == tar.TypeDir:
 			err = root.MkdirAll(filepath.FromSlash(path.Join(to, name)), 0o755)
 		case header.Typeflag == tar.TypeReg:

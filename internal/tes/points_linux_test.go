@@ -1,6 +1,8 @@
 package tes_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -24,7 +26,7 @@ func TestPoints(t *testing.T) {
 	t.Run("points", func(t *testing.T) {
 		all := slices.Concat(
 			servicePoints(), createPoints(), sandboxPoints(), runPoints(), filePoints(),
-			viewPoints(), listPoints(), cancelPoints(), refusedPoints(),
+			viewPoints(), listPoints(), cancelPoints(), refusedPoints(), mountPoints(),
 		)
 		const least = 45
 		if len(all) < least {
@@ -66,6 +68,19 @@ func servicePoints() []point {
 			status, text := l.ask(t, http.MethodGet, "/v1/tasks/"+id, nil)
 			if status != http.StatusOK {
 				t.Errorf("%d %s", status, text)
+			}
+		}},
+		{"the service's facts are where version 1.0 has them", func(t *testing.T, l *live) {
+			status, text := l.ask(t, http.MethodGet, "/v1/tasks/service-info", nil)
+			var facts struct {
+				Name, Doc string
+				Storage   []string
+			}
+			decoder := json.NewDecoder(bytes.NewReader(text))
+			decoder.DisallowUnknownFields()
+			if err := decoder.Decode(&facts); err != nil || status != http.StatusOK ||
+				!slices.Equal(facts.Storage, []string{"file://" + l.files}) {
+				t.Errorf("%d %s: %v", status, text, err)
 			}
 		}},
 		{

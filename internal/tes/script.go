@@ -26,6 +26,9 @@ func (w *work) script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "now() { date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ; }\nstop=\n")
 	fmt.Fprintf(&b, "mkdir -p %s || exit %d\n", quoteAll(w.directories()), ownFailure)
+	for _, i := range w.mounts {
+		w.mount(&b, i)
+	}
 	for i, s := range w.steps {
 		s.write(&b, i)
 	}

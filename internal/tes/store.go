@@ -20,6 +20,7 @@ type record struct {
 	Created time.Time
 	Task    TesTask  // as it was given, with defaults
 	Notes   []string `json:",omitempty"` // what was left out of it
+	Mounts  []int    `json:",omitempty"` // its inputs that are directories which it may change
 	// Job is made of the task when its data is stored. It is handed over with the task's ID as its
 	// key, so that the same one is never run twice.
 	Job      *grid.Job  `json:",omitempty"`

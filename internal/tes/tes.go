@@ -49,6 +49,7 @@ type events interface {
 type Config struct {
 	Dir    string        // for the records of tasks; made with the first of them
 	Files  []string      // directories below which files are read and written; none = no files
+	Mounts []string      // those below which tasks may change directories that they read
 	URLs   []string      // beginnings of addresses of the web that are read; none = no addresses
 	Images []string      // names of images whose programs the sites have; * stands for any text
 	Keep   time.Duration // how long tasks are kept after their end; 0 = as long as there is space
@@ -71,10 +72,13 @@ type Tasks struct {
 	cfg     Config
 	backend Backend
 	shelves shelves
+	mounts  shelves // the shelves in which directories may be changed
 	web     websites
 	store   *store
 	busy    chan struct{} // holds a token for each task whose files are read or written
 	fresh   chan *entry   // new tasks, for Run
+
+	carrying sync.Mutex // held while a mount is read or changed, so that none is seen half changed
 
 	mu    sync.Mutex
 	tasks map[string]*entry     // guarded by mu
@@ -105,10 +109,11 @@ func New(b Backend, cfg Config) *Tasks {
 	}
 	s := &Tasks{
 		cfg: cfg, backend: b, shelves: newShelves(cfg.Files),
-		web:   newWebsites(cfg.URLs),
-		store: &store{dir: filepath.Clean(cfg.Dir), sizes: map[string]int64{}},
-		busy:  make(chan struct{}, readers),
-		fresh: make(chan *entry), tasks: map[string]*entry{}, byJob: map[grid.JobID]*entry{},
+		mounts: newShelves(cfg.Mounts),
+		web:    newWebsites(cfg.URLs),
+		store:  &store{dir: filepath.Clean(cfg.Dir), sizes: map[string]int64{}},
+		busy:   make(chan struct{}, readers),
+		fresh:  make(chan *entry), tasks: map[string]*entry{}, byJob: map[grid.JobID]*entry{},
 	}
 	err := s.store.all(func(r record) {
 		e := s.enter(r)
@@ -281,7 +286,8 @@ func (s *Tasks) hasSpace() error {
 
 // create takes a task and returns its ID, when it is on disk.
 func (s *Tasks) create(ctx context.Context, task TesTask) (string, error) {
-	w, err := check(task, s.cfg.Images)
+	mounts := s.mountsOf(task)
+	w, err := check(task, s.cfg.Images, mounts)
 	if err == nil {
 		err = s.shelves.locate(task, &w, s.web)
 	}
@@ -291,6 +297,7 @@ func (s *Tasks) create(ctx context.Context, task TesTask) (string, error) {
 	const idBytes = 16
 	r := record{
 		ID: strings.ToLower(rand.Text())[:idBytes], Created: s.now(), Task: w.task, Notes: w.notes,
+		Mounts: mounts,
 	}
 	if err = s.hasSpace(); err != nil {
 		return "", err

@@ -79,6 +79,10 @@ func userError(err error) error {
 // Submit makes a job durable and starts placing it. All its data must have been
 // stored here before. A request that is repeated with its key makes no second job.
 func (b *Backend) Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error) {
+	job, err := b.withKey(job)
+	if err != nil {
+		return "", err
+	}
 	if made, err := b.madeBefore(job, key); made != "" || err != nil {
 		return made, err
 	}

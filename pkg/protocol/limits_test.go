@@ -186,6 +186,17 @@ func TestEachLimitIsExact(t *testing.T) {
 		"award nobody": {
 			award(func(m *Award) { m.Tasks = awardedTasks(1) }), award(func(m *Award) { m.Tasks = nil }),
 		},
+		"award key": {
+			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, grid.MaxWrappedKey) }),
+			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, grid.MaxWrappedKey+1) }),
+		},
+		"award without its key": {
+			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, []byte{1} }),
+			award(func(m *Award) { m.Spec.Encrypted = true }),
+		},
+		"award with a key for nothing": {
+			award(func(m *Award) { m.Key = nil }), award(func(m *Award) { m.Key = []byte{1} }),
+		},
 		"award offer": {award(func(m *Award) { m.OfferID = 1 }), award(func(m *Award) { m.OfferID = 0 })},
 		"award quoted": {
 			award(func(m *Award) { m.Quoted = 0 }),

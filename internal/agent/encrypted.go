@@ -28,8 +28,8 @@ func (a *Agent) JobKey(name string) (grid.JobKey, error) {
 	return crypt.Derive(own, name)
 }
 
-// addressed is what a machine wants sent, with the job's key, if it has one, encrypted for the site
-// that it goes to and nobody else.
+// addressed gives what a machine wants sent. An award of an encrypted job gets the job's key,
+// encrypted for the site that it goes to and nobody else.
 func (a *Agent) addressed(e step.Send) (protocol.Message, error) {
 	award, is := e.Message.(protocol.Award)
 	if !is || e.Key == "" {
@@ -94,8 +94,8 @@ type opened struct {
 	io.Closer
 }
 
-// layOut copies what is in the data room to a path that must not exist yet, in the clear: a file, or
-// with dir a directory. When it fails, nothing is left there.
+// layOut copies what is in the data room to a path that must not exist yet, in the clear. When it
+// fails, nothing is left there.
 func layOut(
 	ctx context.Context, store *data.Store, key grid.JobKey, in grid.Input, path string,
 ) error {

@@ -212,8 +212,8 @@ func secretMesh(t *testing.T, sent *awards) []*node {
 	return nodes
 }
 
-// moved runs a job until a checkpoint of it counts, loses its site, and waits for its end elsewhere.
-// It gives the sites that had it, and what had been kept of the marks until then, by node.
+// moved runs a job until a checkpoint of it counts, loses its site, and waits for its end
+// elsewhere. It gives the task, and the marks that each node has kept.
 func moved(t *testing.T, nodes []*node, job grid.Job) (grid.TaskID, view.TaskView, [][]string) {
 	t.Helper()
 	owner := nodes[0]
@@ -286,7 +286,8 @@ func TestOnlyItsSitesReadAnEncryptedJob(t *testing.T) {
 					t.Errorf("%s keeps %q in the clear", n.cfg.Name, found[i])
 				}
 			}
-			if all := slices.Compact(sorted(found...)); !encrypted && !slices.Equal(all, sorted(marks())) {
+			all := slices.Compact(sorted(found...))
+			if !encrypted && !slices.Equal(all, sorted(marks())) {
 				t.Errorf("in the clear only %q are found: the search is worth nothing", all)
 			}
 			for _, standby := range standbys {

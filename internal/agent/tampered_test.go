@@ -93,8 +93,8 @@ func (b *bench) gone() {
 }
 
 // An input that was changed, cut short, or is none of the job's is not laid out, nor is half of it,
-// and the attempt does not start: a person reads why. So it is with a module, and with a key that is
-// for another site.
+// and the attempt does not start: a person reads why. So it is with a module, and with a key for
+// another site.
 func TestTamperedInputsAreRefused(t *testing.T) {
 	b := newBench(t, fake.New(fake.Config{}))
 	key, wrapped := b.jobKeys(secretName, b.Self())
@@ -149,7 +149,8 @@ func TestTamperedCheckpointsAreRefused(t *testing.T) {
 	good := as(8, b.encrypted(key, plain))
 	for name, bad := range b.tampered(key, b.content(b.sealed("60000\n", 9, asItIs).CID)) {
 		staged := b.restage(step.Stage{
-			Work: savedTask().WorkDigest(), Saved: []grid.Checkpoint{as(9, bad), good}, Key: wrapped,
+			Work: savedTask().WorkDigest(), Key: wrapped,
+			Saved: []grid.Checkpoint{as(9, bad), good},
 		})
 		if staged.Problem != "" || staged.Saved != 8 || len(staged.Refused) != 1 ||
 			staged.Refused[0].Reason != grid.ReasonSavedDamaged {
@@ -165,7 +166,8 @@ func TestTamperedCheckpointsAreRefused(t *testing.T) {
 		}
 	}
 	pulled := b.pull(step.Pull{
-		Attempt: testAttempt, Checkpoint: good, Work: savedTask().WorkDigest(), From: b.Self(), Key: key,
+		Attempt: testAttempt, Checkpoint: good, Work: savedTask().WorkDigest(), From: b.Self(),
+		Key: key,
 	})
 	if pulled.Reason != grid.ReasonNone || pulled.Problem != "" {
 		t.Errorf("pulled %+v", pulled)
@@ -221,7 +223,8 @@ func TestWhatAnEncryptedAttemptLeaves(t *testing.T) {
 		if err != nil || ref.Dir || ref.Executable == isDir {
 			t.Fatalf("%+v, %v", ref, err)
 		}
-		if text := b.content(ref.CID); strings.Contains(text, "plain") || strings.Contains(text, "program") {
+		text := b.content(ref.CID)
+		if strings.Contains(text, "plain") || strings.Contains(text, "program") {
 			t.Errorf("it is in the clear: %.40q", text)
 		}
 		body, err := b.OpenContent(t.Context(), key, ref.CID)
@@ -229,14 +232,15 @@ func TestWhatAnEncryptedAttemptLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain, err := io.ReadAll(body)
-		if err = errors.Join(err, body.Close()); err != nil || !bytes.Contains(plain, []byte("plain")) {
+		err = errors.Join(err, body.Close())
+		if err != nil || !bytes.Contains(plain, []byte("plain")) {
 			t.Errorf("%d bytes come back, %v", len(plain), err)
 		}
 	}
 }
 
-// The driver sends the award of an encrypted job with its key encrypted for that site, and to a site
-// that has no ed25519 key in its name it sends none.
+// The driver sends the award of an encrypted job with its key encrypted for that site, and sends
+// none to a site that has no ed25519 key in its name.
 func TestAwardsCarryAKeyForTheirSiteAlone(t *testing.T) {
 	t.Parallel()
 	var sent []protocol.Message

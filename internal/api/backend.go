@@ -121,9 +121,13 @@ type data interface {
 type encrypted interface {
 	// PutEncrypted stores a file's bytes, or what a tar stream describes, for the job whose key has
 	// a name.
-	PutEncrypted(ctx context.Context, name string, u view.Upload, body io.Reader) (view.DataRef, error)
+	PutEncrypted(
+		ctx context.Context, name string, u view.Upload, body io.Reader,
+	) (view.DataRef, error)
 	// GetOutput opens what a task has left: a file's bytes, or a tar stream of a directory.
-	GetOutput(ctx context.Context, task grid.TaskID, cid grid.CID) (view.DataRef, io.ReadCloser, error)
+	GetOutput(
+		ctx context.Context, task grid.TaskID, cid grid.CID,
+	) (view.DataRef, io.ReadCloser, error)
 }
 
 // Events tells what happens. view.EventLog has this method.

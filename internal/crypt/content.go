@@ -30,7 +30,7 @@ func Encrypt(key grid.JobKey, plain io.Reader) (io.Reader, error) {
 
 // Open gives what a reader gives, opened with the job's key. What it gives before an error is
 // right, but not all: who wants the whole reads to the end, where it is known whether it is
-// there. An error that is the content's own is ErrDamaged. It holds 64 KiB in memory.
+// there. Errors of the content itself are ErrDamaged. It holds 64 KiB in memory.
 func Open(key grid.JobKey, content io.Reader) (io.Reader, error) {
 	id, err := identity(key)
 	if err != nil {
@@ -49,7 +49,7 @@ func Open(key grid.JobKey, content io.Reader) (io.Reader, error) {
 // bound.
 const maxHead = 16 << 10
 
-// source is what is read from, with its own errors told from those of what it gives.
+// source tells errors of the reader beneath from those of the content.
 type source struct {
 	from io.Reader
 	left int // bytes that may still be read; below 0: any number
@@ -116,8 +116,8 @@ const (
 	nonceBytes = 16       // before the first one
 )
 
-// PlainBytes is the size that content of so many bytes has when it is opened; head is its beginning,
-// up to HeadBytes. It believes what it reads: Open finds whether that is true.
+// PlainBytes is the size that content of so many bytes has when it is opened; head is its
+// beginning, up to HeadBytes. It believes what it reads: Open finds whether that is true.
 func PlainBytes(head []byte, total int64) (int64, error) {
 	const last = "\n--- "
 	at := bytes.Index(head, []byte(last))
@@ -136,6 +136,6 @@ func PlainBytes(head []byte, total int64) (int64, error) {
 	return 0, fmt.Errorf("%w: cut short", ErrDamaged)
 }
 
-// HeadBytes is how much of content PlainBytes wants to see: more than the head of what is
+// HeadBytes says how much of content PlainBytes wants to see: more than the head of content that is
 // encrypted for one key takes.
 const HeadBytes = 1 << 10

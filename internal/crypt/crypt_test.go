@@ -105,7 +105,8 @@ func TestAKeyIsForOneSite(t *testing.T) {
 			t.Fatalf("byte %d: another key", i)
 		}
 	}
-	for _, bad := range [][]byte{nil, wrapped[:len(wrapped)-1], make([]byte, grid.MaxWrappedKey+1)} {
+	long := make([]byte, grid.MaxWrappedKey+1)
+	for _, bad := range [][]byte{nil, wrapped[:len(wrapped)-1], long} {
 		if _, err := crypt.Unwrap(bad, pair(7)); !errors.Is(err, crypt.ErrKey) {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}
@@ -285,19 +286,23 @@ func archive(t testing.TB, h tar.Header, content string) []byte {
 func TestArchivesThatAreRefused(t *testing.T) {
 	good := archive(t, tar.Header{Name: "a"}, "text")
 	twice := append(good[:1024:1024], good...)
+	typed := func(kind byte, to string) []byte {
+		return archive(t, tar.Header{Name: "a", Typeflag: kind, Linkname: to}, "")
+	}
 	for what, packed := range map[string][]byte{
 		"upwards":     archive(t, tar.Header{Name: "../a"}, "text"),
 		"absolute":    archive(t, tar.Header{Name: "/a"}, "text"),
-		"a link":      archive(t, tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, ""),
-		"a hard link": archive(t, tar.Header{Name: "a", Typeflag: tar.TypeLink, Linkname: "b"}, ""),
-		"a pipe":      archive(t, tar.Header{Name: "a", Typeflag: tar.TypeFifo}, ""),
+		"a link":      typed(tar.TypeSymlink, "/etc"),
+		"a hard link": typed(tar.TypeLink, "b"),
+		"a pipe":      typed(tar.TypeFifo, ""),
 		"larger":      archive(t, tar.Header{Name: "a"}, strings.Repeat("x", 5000)),
 		"twice":       twice,
 		"cut":         good[:514],
 		"no archive":  bytes.Repeat([]byte("secret "), 200),
 	} {
 		folder := filepath.Join(t.TempDir(), "to")
-		if err := crypt.Unpack(bytes.NewReader(packed), folder, 4096); !errors.Is(err, crypt.ErrDamaged) {
+		err := crypt.Unpack(bytes.NewReader(packed), folder, 4096)
+		if !errors.Is(err, crypt.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), "*")); len(left) > 0 {

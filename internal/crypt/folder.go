@@ -116,7 +116,7 @@ func unpack(root *os.Root, packed io.Reader, left int64) error {
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			// What follows the archive's end is read, too: only at its end is a stream known to be whole.
+			// What follows the archive is read, too: only at its end is a stream known to be whole.
 			_, err = io.Copy(io.Discard, packed)
 			return err
 		}
@@ -147,7 +147,7 @@ func unpackEntry(root *os.Root, h *tar.Header, content io.Reader) error {
 		return nil
 	}
 	if !filepath.IsLocal(name) || name != filepath.Clean(name) || name == "." {
-		return fmt.Errorf("%w: the name %q leads out of the directory, or is none", ErrDamaged, h.Name)
+		return fmt.Errorf("%w: the name %q leads out of the directory", ErrDamaged, h.Name)
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:

@@ -11,7 +11,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/crypt"
 )
 
-// Whatever is opened is refused as damaged, or is what was encrypted: its size is as it was said.
+// All content is refused as damaged, or gives what was encrypted: its size is as it was said.
 func FuzzOpen(f *testing.F) {
 	key := jobKey(f, 1, name)
 	text := encrypt(f, key, "secret")

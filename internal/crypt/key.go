@@ -73,7 +73,7 @@ func Wrap(key grid.JobKey, site ed25519.PublicKey) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unwrap opens a job's key that was encrypted for the site with an ed25519 key. The error is ErrKey.
+// Unwrap opens a job's key that was encrypted for the site with its own key. Its error is ErrKey.
 func Unwrap(wrapped []byte, own ed25519.PrivateKey) (grid.JobKey, error) {
 	if len(wrapped) > grid.MaxWrappedKey {
 		return "", fmt.Errorf("%w: it takes %d bytes, want at most %d",
@@ -88,7 +88,7 @@ func Unwrap(wrapped []byte, own ed25519.PrivateKey) (grid.JobKey, error) {
 	}
 	plain, err := age.Decrypt(bytes.NewReader(wrapped), identity)
 	if err != nil {
-		return "", fmt.Errorf("%w: it was encrypted for another site, or is damaged: %w", ErrKey, err)
+		return "", fmt.Errorf("%w: it is for another site, or damaged: %w", ErrKey, err)
 	}
 	seed, err := io.ReadAll(io.LimitReader(plain, ed25519.SeedSize+1))
 	if err != nil || len(seed) != ed25519.SeedSize {

@@ -34,7 +34,7 @@ var (
 	errNotMember   = errors.New("the site is not on the list of members")
 	errUnknownSite = errors.New("no address of the site is known")
 	errQueueFull   = errors.New("too much is waiting for the site")
-	errNoEd25519   = errors.New("the site's key is no ed25519 key; start the agent with one that it made")
+	errNoEd25519   = errors.New("the site's key is no ed25519 key; let the agent make one")
 	errCrowded     = errors.New("too many peers are known already")
 )
 

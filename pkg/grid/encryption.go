@@ -1,12 +1,10 @@
 package grid
 
-import "log/slog"
-
 // Encryption says that what a job reads and leaves is encrypted wherever it lies, for a key of the
 // job's own. The zero value is that of a job in the clear.
 type Encryption struct {
-	// Name names the key at the agent that the inputs were uploaded to: MinKeyName to MaxKeyName
-	// letters and digits, made at random.
+	// Name names the key at the agent that the inputs were uploaded to: 16 to 64 letters and
+	// digits, made at random.
 	Name string
 	// Key opens the content. The submitter's agent fills it in; its standbys have it, too.
 	Key JobKey `json:",omitempty"`
@@ -15,7 +13,7 @@ type Encryption struct {
 // IsZero reports whether the job is in the clear.
 func (e Encryption) IsZero() bool { return e == Encryption{} }
 
-// JobKey is the secret half of a job's key, in jobKeyDigits hexadecimal digits; empty: none. Logs
+// JobKey is the secret half of a job's key, in 64 hexadecimal digits; empty: none. Logs
 // and messages for people show no more of it than that there is one.
 type JobKey string
 
@@ -33,9 +31,6 @@ func (k JobKey) String() string {
 // GoString hides the key.
 func (k JobKey) GoString() string { return k.String() }
 
-// LogValue hides the key.
-func (k JobKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
 // Validate reports a text that is no key. The key itself is not in the message.
 func (k JobKey) Validate() error {
 	const keyBytes = 32
@@ -47,16 +42,16 @@ func (k JobKey) Validate() error {
 
 // Limits on encrypted jobs.
 const (
-	MinKeyName    = 16  // letters and digits of Encryption.Name
-	MaxKeyName    = 64  // likewise
+	minKeyName    = 16  // letters and digits of Encryption.Name
+	maxKeyName    = 64  // likewise
 	MaxWrappedKey = 512 // bytes of a job's key that is encrypted for one site
 )
 
 // ValidateKeyName reports a name that does not name a key.
 func ValidateKeyName(name string) error {
-	if len(name) < MinKeyName || len(name) > MaxKeyName {
+	if len(name) < minKeyName || len(name) > maxKeyName {
 		return invalidf("encrypt: want %d to %d letters and digits made at random, have %d",
-			MinKeyName, MaxKeyName, len(name))
+			minKeyName, maxKeyName, len(name))
 	}
 	for _, c := range []byte(name) {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -70,8 +65,8 @@ func ValidateKeyName(name string) error {
 // for the chunks' marks, and the head.
 func EncryptedBytes(plain int64) int64 { return plain + plain/4096 + 1<<10 }
 
-// MayLeaveEncrypted is MayLeave of an encrypted job. A directory is packed before it is encrypted,
-// and of a file without a byte up to 3 KiB come of that.
+// MayLeaveEncrypted is MayLeave of an encrypted job. A directory is packed before, and a file
+// without a byte takes up to 3 KiB then.
 func (r Resources) MayLeaveEncrypted() int64 { return 2*EncryptedBytes(r.MayLeave()) + leastLeft }
 
 // validateEncryption is about what an encrypted job cannot be.
@@ -107,8 +102,8 @@ func (s Spec) validateEncryption() error {
 	case s.Kind == KindReservation:
 		return invalidf("encrypt: a reservation has no content; leave out encrypt")
 	case !s.Signature.IsZero():
-		return invalidf("encrypt: a signature is about content that all can read, and sites compare " +
-			"the two; leave out encrypt, or the signature")
+		return invalidf("encrypt: a signature is about content that all can read, and sites " +
+			"compare the two; leave out encrypt, or the signature")
 	default:
 		return nil
 	}

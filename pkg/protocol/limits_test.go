@@ -48,6 +48,9 @@ func TestEachLimitIsExact(t *testing.T) {
 	run := func(c func(*Hello)) Message { return changed(t, "hellorun", c) }
 	announce := func(c func(*Announce)) Message { return changed(t, "announce", c) }
 	award := func(c func(*Award)) Message { return changed(t, "award", c) }
+	keyed := func(n int) Message {
+		return award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, n) })
+	}
 	lease := func(d time.Duration) Message {
 		return changed(t, "lease", func(m *Lease) { m.Duration = d })
 	}
@@ -186,14 +189,8 @@ func TestEachLimitIsExact(t *testing.T) {
 		"award nobody": {
 			award(func(m *Award) { m.Tasks = awardedTasks(1) }), award(func(m *Award) { m.Tasks = nil }),
 		},
-		"award key": {
-			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, grid.MaxWrappedKey) }),
-			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, grid.MaxWrappedKey+1) }),
-		},
-		"award without its key": {
-			award(func(m *Award) { m.Spec.Encrypted, m.Key = true, []byte{1} }),
-			award(func(m *Award) { m.Spec.Encrypted = true }),
-		},
+		"award key":             {keyed(grid.MaxWrappedKey), keyed(grid.MaxWrappedKey + 1)},
+		"award without its key": {keyed(1), keyed(0)},
 		"award with a key for nothing": {
 			award(func(m *Award) { m.Key = nil }), award(func(m *Award) { m.Key = []byte{1} }),
 		},

@@ -76,7 +76,8 @@ func (b *Backend) leftBy(
 			}
 		}
 	}
-	return grid.Produced{}, "", fmt.Errorf("%w: task %s has not left %s", view.ErrNotFound, task, cid)
+	return grid.Produced{}, "",
+		fmt.Errorf("%w: task %s has not left %s", view.ErrNotFound, task, cid)
 }
 
 // plainBytes is the size that stored content has when it is opened.

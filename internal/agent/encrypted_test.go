@@ -326,9 +326,9 @@ func checkKeys(t *testing.T, owner *node, others []*node, sent *awards) {
 		t.Fatalf("%d awards", len(sent.all))
 	}
 	for i, award := range sent.all {
-		text, err := protocol.Encode(award)
-		if err != nil || len(award.Key) == 0 || bytes.Contains(text, []byte(string(key))) {
-			t.Errorf("award %d to %s: a key of %d bytes, %v", i, sent.to[i], len(award.Key), err)
+		text, wrong := protocol.Encode(award)
+		if wrong != nil || len(award.Key) == 0 || bytes.Contains(text, []byte(string(key))) {
+			t.Errorf("award %d to %s: a key of %d bytes, %v", i, sent.to[i], len(award.Key), wrong)
 		}
 	}
 	if bytes.Equal(sent.all[0].Key, sent.all[len(sent.all)-1].Key) {

@@ -27,7 +27,6 @@ type work interface {
 	submissions
 	plans
 	data
-	encrypted
 	logs
 }
 
@@ -111,6 +110,7 @@ type data interface {
 	PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error)
 	// PutExecutable stores a file's bytes as PutData does, with its x bit.
 	PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error)
+	encrypted
 	// GetData opens stored data: a file's bytes, or a tar stream of a directory.
 	GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error)
 	// StatData says what is behind a CID without reading it.

@@ -1,9 +1,23 @@
 package jobfile
 
-import "github.com/mrsmesh/mrsmesh/pkg/grid"
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mrsmesh/mrsmesh/pkg/grid"
+)
 
 // keyEncrypt says in a job file that its content is encrypted.
 const keyEncrypt = "encrypt"
+
+// encrypt reads the key, and reports whether it is the one.
+func (p *parser) encrypt(key string, node *yaml.Node) bool {
+	if key != keyEncrypt {
+		return false
+	}
+	p.file.Encrypt = p.oneOf(node, key, "false", "true") == 1 || p.file.Encrypt
+	p.file.lines[key] = node.Line
+	return true
+}
 
 // checkEncrypt refuses what an encrypted job cannot have.
 func (p *parser) checkEncrypt(seen map[string]int) {

@@ -60,13 +60,10 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 		p.file.Held = p.oneOf(node, key, "false", "true") == 1
 	case keySignature, keyModuleSignature:
 		p.signature(key, node)
-	case keyEncrypt:
-		p.file.Encrypt = p.oneOf(node, key, "false", "true") == 1 || p.file.Encrypt
-		p.file.lines[key] = node.Line
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
-		return p.redundancy(key, node)
+		return p.encrypt(key, node) || p.redundancy(key, node)
 	}
 	return true
 }

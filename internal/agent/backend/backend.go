@@ -83,10 +83,11 @@ func (b *Backend) Submit(ctx context.Context, job grid.Job, key string) (grid.Jo
 	if err != nil {
 		return "", err
 	}
-	if made, err := b.madeBefore(job, key); made != "" || err != nil {
+	made, err := b.madeBefore(job, key)
+	if made != "" || err != nil {
 		return made, err
 	}
-	if err := b.needData(job); err != nil {
+	if err = b.needData(job); err != nil {
 		return "", err
 	}
 	done, err := b.doneBefore(job)

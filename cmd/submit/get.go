@@ -53,7 +53,7 @@ func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
 				}
 				defer func() { _ = root.Close() }()
 			}
-			if err := a.writeOutput(ctx, root, out); err != nil {
+			if err := a.writeOutput(ctx, root, task.ID, out); err != nil {
 				errs = append(errs, fmt.Errorf("task %s: write %s: %w", task.ID, out.To, err))
 				continue
 			}

@@ -12,7 +12,7 @@ import (
 
 func (a *app) jobCommand() *cobra.Command {
 	var follow following
-	hold := false
+	hold, encrypt := false, false
 	cmd := &cobra.Command{
 		Use: "job FILE",
 		Short: "Submit a job file, a flow of several jobs or a TES task (YAML or JSON; - reads " +
@@ -50,20 +50,22 @@ reads its inputs and writes its outputs itself (docs/tes.md).`,
 			}
 			follow.folder = source.folder
 			if jobfile.IsFlow(source.data) {
-				if follow.noWait || hold {
-					return usage("--no-wait, --hold: they are about one job; " +
-						"write hold: true into the flow")
+				if follow.noWait || hold || encrypt {
+					return usage("--no-wait, --hold, --encrypt: they are about one job; " +
+						"write hold: true or encrypt: true into the flow")
 				}
 				return a.submitFlow(cmd.Context(), source, follow)
 			}
 			if jobfile.IsTES(source.data) {
-				if follow.noWait || hold {
-					return usage("--no-wait, --hold: a task of GA4GH TES can be neither; " +
+				if follow.noWait || hold || encrypt {
+					return usage("--no-wait, --hold, --encrypt: a task of GA4GH TES has none of them; " +
 						"write a job file")
 				}
 				return a.submitTES(cmd.Context(), source, follow)
 			}
-			plan, err := jobfile.Load(source.data, source.folder, a.readingOf(source))
+			options := a.readingOf(source)
+			options.Encrypt = encrypt
+			plan, err := jobfile.Load(source.data, source.folder, options)
 			if err != nil {
 				return err
 			}
@@ -72,6 +74,7 @@ reads its inputs and writes its outputs itself (docs/tes.md).`,
 		},
 	}
 	cmd.Flags().BoolVar(&hold, "hold", false, "place it only when submit release lets it go")
+	encryptFlag(cmd.Flags(), &encrypt)
 	cmd.Flags().BoolVarP(&follow.wait, "wait", "w", false, "wait for the end and write the outputs")
 	follow.flags(cmd)
 	a.outsideFlag(cmd)

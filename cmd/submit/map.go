@@ -54,9 +54,9 @@ type mapFlags struct {
 
 	inputs, returns []string
 
-	noFiles, dryRun, detach bool
-	follow                  mapping
-	resume                  string
+	noFiles, dryRun, detach, encrypt bool
+	follow                           mapping
+	resume                           string
 }
 
 func (a *app) mapCommand() *cobra.Command {
@@ -124,6 +124,7 @@ func (f *mapFlags) registerNeeds(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cpus, "cpus", "", "cores of a task, 0.5 is half of one (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "memory of a task, such as 512MiB (default 128MiB)")
 	flags.StringVar(&f.disk, "disk", "", "scratch space of a task (default 64MiB)")
+	encryptFlag(flags, &f.encrypt)
 	flags.StringVar(&f.retries, "retries", "",
 		"how often a task that fails by itself runs again, elsewhere where it can")
 	flags.StringVar(&f.maxFailures, "max-failures", "",
@@ -198,6 +199,9 @@ func (f *mapFlags) document(m *jobmap.Map) map[string]any {
 		{resources, "disk", f.disk},
 	})
 	doc["resources"] = resources
+	if f.encrypt {
+		doc["encrypt"] = "true"
+	}
 	return doc
 }
 

@@ -135,9 +135,9 @@ func (m *mapping) write(ctx context.Context, t view.TaskView) (string, error) {
 	for _, out := range t.Outputs {
 		var err error
 		if out.Path == jobmap.Gathered && m.spec.Kind == grid.KindCommand.String() {
-			err = m.writeGathered(ctx, out)
+			err = m.writeGathered(ctx, t.ID, out)
 		} else if out.To != "" {
-			err = m.app.writeOutput(ctx, m.folder, out)
+			err = m.app.writeOutput(ctx, m.folder, t.ID, out)
 		}
 		if err != nil {
 			return "", fmt.Errorf("write what it returns: %w", err)
@@ -260,8 +260,8 @@ func (m *mapping) bytesSent(index uint32) int64 {
 
 // writeGathered puts each file of a directory that came back in its place below the
 // present directory, whole or not at all. Nothing is written through a link.
-func (m *mapping) writeGathered(ctx context.Context, out view.OutputView) error {
-	ref, body, err := m.app.client.GetData(ctx, out.CID)
+func (m *mapping) writeGathered(ctx context.Context, task string, out view.OutputView) error {
+	ref, body, err := m.app.client.GetOutput(ctx, task, out)
 	if err != nil {
 		return err
 	}

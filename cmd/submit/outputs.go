@@ -18,7 +18,9 @@ import (
 
 // writeOutput fetches one output and puts it in its place atomically:
 // under a temporary name first, then renamed. No part of its path may be a link.
-func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputView) error {
+func (a *app) writeOutput(
+	ctx context.Context, root *os.Root, task string, out view.OutputView,
+) error {
 	to := filepath.Clean(filepath.FromSlash(out.To))
 	if !filepath.IsLocal(to) || to == "." {
 		return errors.New(
@@ -28,7 +30,7 @@ func (a *app) writeOutput(ctx context.Context, root *os.Root, out view.OutputVie
 	if err := makeParents(root, to); err != nil {
 		return err
 	}
-	ref, body, err := a.client.GetData(ctx, out.CID)
+	ref, body, err := a.client.GetOutput(ctx, task, out)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ type placingFlags struct {
 	checkpoint, retries, maxFailures string
 	replicas, agreement, verify      string
 	after                            []string
-	flood                            bool
+	flood, encrypt                   bool
 }
 
 func (f *placingFlags) register(flags *pflag.FlagSet) {
@@ -43,8 +43,15 @@ func (f *placingFlags) register(flags *pflag.FlagSet) {
 			"that ends well")
 	flags.StringVar(&f.verify, "verify", "",
 		"compare that part of the results, such as .02, with those of another site")
+	encryptFlag(flags, &f.encrypt)
 	flags.BoolVar(&f.flood, "flood", false,
 		"queue it at several sites; the first whose turn it is runs it")
+}
+
+// encryptFlag is for commands that make a job file of flags.
+func encryptFlag(flags *pflag.FlagSet, encrypt *bool) {
+	flags.BoolVar(encrypt, "encrypt", false,
+		"encrypt what it reads and leaves, so that only the sites that run it can read that")
 }
 
 // given is a flag's value and where it belongs in a job file.
@@ -87,6 +94,9 @@ func (f *placingFlags) write(doc map[string]any) {
 	}
 	if len(f.after) > 0 {
 		doc["after"] = f.after
+	}
+	if f.encrypt {
+		doc["encrypt"] = "true"
 	}
 	if f.flood {
 		doc["placing"] = "flood"

@@ -295,7 +295,7 @@ func (c *collector) look(ctx context.Context, id grid.JobID) error {
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
 		for _, out := range t.Outputs {
-			if err := c.app.writeOutput(ctx, root, out); err != nil {
+			if err := c.app.writeOutput(ctx, root, t.ID, out); err != nil {
 				return fmt.Errorf("task %s: write %s: %w", t.ID, out.To, err)
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -41,10 +42,13 @@ func (a *app) uploadFinding(
 
 // storeAll stores what a plan needs.
 func (a *app) storeAll(ctx context.Context, plan *jobfile.Plan) ([]jobfile.Stored, error) {
+	if plan.File.Encrypt {
+		plan.KeyName = rand.Text()
+	}
 	stored := make([]jobfile.Stored, 0, len(plan.Sources))
 	shown := a.newTransfer(plan.Sources)
 	for _, source := range plan.Sources {
-		ref, err := a.store(ctx, source, shown)
+		ref, err := a.store(ctx, source, plan.KeyName, shown)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +59,7 @@ func (a *app) storeAll(ctx context.Context, plan *jobfile.Plan) ([]jobfile.Store
 }
 
 func (a *app) store(
-	ctx context.Context, source jobfile.Source, shown *transfer,
+	ctx context.Context, source jobfile.Source, keyName string, shown *transfer,
 ) (view.DataRef, error) {
 	if source.CID != "" {
 		ref, err := a.client.StatData(ctx, source.CID)
@@ -72,9 +76,13 @@ func (a *app) store(
 	defer func() { _ = body.Close() }() // only read from
 	counted := shown.reader(body)
 	var ref view.DataRef
-	if source.Executable {
+	switch {
+	case keyName != "":
+		u := view.Upload{Tar: source.Dir, Executable: source.Executable}
+		ref, err = a.client.PutEncrypted(ctx, keyName, u, counted)
+	case source.Executable:
 		ref, err = a.client.PutExecutable(ctx, counted)
-	} else {
+	default:
 		ref, err = a.client.PutData(ctx, source.Dir, counted)
 	}
 	if err != nil {

@@ -267,7 +267,7 @@ func TestWhatAnAttemptLeftIsKept(t *testing.T) {
 		Stdout: file("stdout", "printed"), Stderr: file("stderr", "complained"),
 		Outputs: []lrm.File{file("one", "1"), {}, file("two", "22")},
 	}
-	exit, err := b.work.keep(testAttempt, "stranger", result)
+	exit, err := b.work.keep(testAttempt, &work{tenant: "stranger"}, result)
 	if err != nil || exit.Code != 1 || exit.Text != "as it said" || len(exit.Outputs) != 2 ||
 		exit.Stdout.Bytes != 7 || exit.Stderr.Bytes != 10 || exit.Outputs[1].Path != "/out/two" ||
 		exit.Outputs[1].Bytes != 2 || exit.Outputs[1].Dir {
@@ -282,12 +282,12 @@ func TestWhatAnAttemptLeftIsKept(t *testing.T) {
 	}
 	large := noise(int(b.cfg.Data.QuotaBytes/8) + 1)
 	result.Outputs = []lrm.File{file("large", large)}
-	exit, err = b.work.keep(testAttempt, "stranger", result)
+	exit, err = b.work.keep(testAttempt, &work{tenant: "stranger"}, result)
 	if err != nil || exit.Cause != grid.CauseData || exit.Wall != time.Second || exit.Code != 0 ||
 		!strings.HasPrefix(exit.Text, "its outputs cannot be stored: ") {
 		t.Errorf("more than the share: %+v, %v", exit, err)
 	}
-	if exit, err = b.work.keep(testAttempt, "", result); err != nil || len(exit.Outputs) != 1 {
+	if exit, err = b.work.keep(testAttempt, &work{}, result); err != nil || len(exit.Outputs) != 1 {
 		t.Errorf("of the site's own job: %+v, %v", exit, err)
 	}
 }

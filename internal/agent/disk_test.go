@@ -151,7 +151,7 @@ func TestResultsWaitForRoom(t *testing.T) {
 	if err := os.WriteFile(out, []byte("result"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	exit, err := b.work.keepWhenRoom(testAttempt, "", lrm.Result{
+	exit, err := b.work.keepWhenRoom(testAttempt, &work{}, lrm.Result{
 		Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{{SandboxPath: "/o", HostPath: out}},
 	})
 	if err != nil || exit.Cause != grid.CauseExited || len(exit.Outputs) != 1 {

@@ -46,6 +46,7 @@
 //	steer.go     what those may ask from afar whom the owner lists
 //	saving.go    checkpoints taken of running attempts
 //	restoring.go checkpoints pulled, checked, and laid out before a start
+//	encrypted.go content of encrypted jobs opened and encrypted; their keys for sites
 //	modules.go   one copy of a module for all attempts that run it
 //	verify.go    whether the sandbox could keep a plan, before that is promised
 //	pins.go      which data is kept, and for what

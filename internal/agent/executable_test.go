@@ -43,7 +43,8 @@ func TestInputsAndOutputsKeepTheXBit(t *testing.T) {
 		if err := os.Chmod(made, mode); err != nil {
 			t.Fatal(err)
 		}
-		if ref, err := b.addPath(t.Context(), made, false); err != nil || ref.Executable != want {
+		ref, err := b.addPath(t.Context(), "", made, false)
+		if err != nil || ref.Executable != want {
 			t.Errorf("an output of mode %o is stored as %+v, %v", mode, ref, err)
 		}
 	}

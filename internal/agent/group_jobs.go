@@ -180,7 +180,9 @@ func (j *jobs) noteBefore() {
 func (j *jobs) perform(e step.Effect) {
 	switch e := e.(type) {
 	case step.Send:
-		j.sendOut(e.To, e.Message)
+		if m, ok := j.a.address(e); ok {
+			j.sendOut(e.To, m)
+		}
 	case step.Broadcast:
 		j.a.broadcast(j.wrap(e.Message))
 	case step.Report:

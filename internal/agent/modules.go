@@ -27,12 +27,14 @@ func newModules(dir string, store *data.Store) *modules {
 
 // take lays a module out unless it is there, and gives its path. Every take that
 // returns no error is followed by one drop.
-func (m *modules) take(ctx context.Context, cid grid.CID) (string, error) {
+func (m *modules) take(
+	ctx context.Context, key grid.JobKey, cid grid.CID,
+) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	path := filepath.Join(m.dir, string(cid))
 	if m.users[cid] == 0 {
-		if err := m.store.Export(ctx, cid, path); err != nil {
+		if err := layOut(ctx, m.store, key, grid.Input{CID: cid}, path); err != nil {
 			return "", fmt.Errorf("lay out the module: %w", err)
 		}
 	}

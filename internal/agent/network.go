@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/internal/store"
@@ -174,8 +176,8 @@ func (a *Agent) perform(e step.Effect) {
 	case step.Send:
 		if protocol.ForBroker(e.Message) {
 			a.sendOwner(e.To, e.Message)
-		} else {
-			a.send(e.To, e.Message)
+		} else if m, ok := a.address(e); ok {
+			a.send(e.To, m)
 		}
 	case step.Broadcast:
 		a.broadcast(e.Message)
@@ -278,6 +280,11 @@ func (a *Agent) collect(e step.Collect) step.Collected {
 		_, err := a.data.Fetch(ctx, cid, []grid.SiteID{from}, bounded.progress())
 		if err = bounded.verdict(err); err != nil {
 			answer.Problem, answer.Local = err.Error(), a.disk.lacked(err)
+			break
+		}
+		if err = a.checkContent(ctx, e.Key, cid); err != nil {
+			answer.Problem, answer.Forged = err.Error(), errors.Is(err, crypt.ErrDamaged)
+			answer.Local = a.disk.lacked(err)
 			break
 		}
 		a.pins.hold(jobOwner(e.Attempt.Task.Job), cid)

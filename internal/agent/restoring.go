@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -40,7 +41,7 @@ func (a *Agent) pull(e step.Pull) step.Pulled {
 		_ = a.disk.lacked(err)
 		return answer
 	}
-	if err := a.checkSeal(ctx, e.Attempt.Task, c, e.Work); err != nil {
+	if err := a.checkSeal(ctx, e, c); err != nil {
 		answer.Reason, answer.Problem = refusal(err), err.Error()
 		return answer
 	}
@@ -69,18 +70,21 @@ func refusal(err error) grid.Reason {
 
 // checkSeal looks at the seal of a checkpoint that is here.
 func (a *Agent) checkSeal(
-	ctx context.Context, task grid.TaskID, c grid.Checkpoint, work string,
+	ctx context.Context, e step.Pull, c grid.Checkpoint,
 ) error {
-	r, err := a.data.Cat(ctx, c.CID)
+	r, err := inClear(ctx, a.data, e.Key, c.CID)
 	if err != nil {
 		return sealError{grid.ReasonSavedDamaged, err.Error()}
 	}
 	defer r.Close()
 	tail, total, err := readTail(r)
+	if errors.Is(err, crypt.ErrDamaged) {
+		return sealError{grid.ReasonSavedDamaged, err.Error()}
+	}
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	_, err = matchSeal(tail, total, task, c, work)
+	_, err = matchSeal(tail, total, e.Attempt.Task, c, e.Work)
 	return err
 }
 
@@ -136,7 +140,7 @@ func (w *workshop) layOutState(
 		w.a.pins.charged(holder, job.tenant, c.CID)
 		w.a.pins.hold(holder, c.CID)
 		path := filepath.Join(job.dir, "state-"+strconv.FormatUint(c.Number, 10))
-		if err = w.a.exportState(ctx, path, e, c); err == nil {
+		if err = w.a.exportState(ctx, path, e, savedAs{c, job.key}); err == nil {
 			job.statePath, result.Saved = path, c.Number
 			return moved, nil
 		}
@@ -155,11 +159,18 @@ func (w *workshop) refuseState(e step.Stage, c grid.Checkpoint, why error, resul
 		step.RefusedCheckpoint{Number: c.Number, Reason: refusal(why)})
 }
 
+// savedAs is a checkpoint and the key that opens it, if its job is encrypted.
+type savedAs struct {
+	grid.Checkpoint
+
+	key grid.JobKey
+}
+
 // exportState writes a checkpoint's state, without its seal, to a file that is not there yet.
 func (a *Agent) exportState(
-	ctx context.Context, path string, e step.Stage, c grid.Checkpoint,
+	ctx context.Context, path string, e step.Stage, c savedAs,
 ) (err error) {
-	if err = a.data.Export(ctx, c.CID, path); err != nil {
+	if err = layOut(ctx, a.data, c.key, grid.Input{CID: c.CID}, path); err != nil {
 		if ctx.Err() != nil || a.disk.lacked(err) {
 			return fmt.Errorf("lay out checkpoint: %w", err)
 		}
@@ -178,7 +189,7 @@ func (a *Agent) exportState(
 	if _, err = f.ReadAt(tail, size-int64(len(tail))); err != nil {
 		return fmt.Errorf("lay out checkpoint: %w", err)
 	}
-	seal, err := matchSeal(tail, size, e.Attempt.Task, c, e.Work)
+	seal, err := matchSeal(tail, size, e.Attempt.Task, c.Checkpoint, e.Work)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -164,6 +165,11 @@ func (s *saver) store(
 	}
 	a := s.w.a
 	all := io.MultiReader(io.LimitReader(f, info.Size()), bytes.NewReader(seal))
+	if s.job.key != "" {
+		if all, err = crypt.Encrypt(s.job.key, all); err != nil {
+			return c, nil, err
+		}
+	}
 	ref, err := a.data.AddState(ctx, all)
 	if err != nil {
 		return c, nil, fmt.Errorf("store state: %w", err)

@@ -81,12 +81,17 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 	if err := os.Mkdir(job.dir, 0o700); err != nil {
 		return 0, fmt.Errorf("make the attempt's directory: %w", err)
 	}
+	key, err := w.a.openKey(e.Key)
+	if err != nil {
+		return 0, err
+	}
+	job.key = key
 	moved, err := w.fetch(ctx, e, job.tenant)
 	if err != nil {
 		return moved, err
 	}
 	if e.Module.CID != "" {
-		if job.module, err = w.modules.take(ctx, e.Module.CID); err != nil {
+		if job.module, err = w.modules.take(ctx, key, e.Module.CID); err != nil {
 			return moved, err
 		}
 		job.cid = e.Module.CID
@@ -97,7 +102,7 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 	}
 	for i, in := range e.Inputs {
 		path := filepath.Join(inputs, fmt.Sprint(i))
-		if err := w.a.data.Export(ctx, in.CID, path); err != nil {
+		if err := layOut(ctx, w.a.data, key, in, path); err != nil {
 			return moved, fmt.Errorf("lay out %s: %w", in.Path, err)
 		}
 		job.inputs = append(job.inputs, lrm.Bind{SandboxPath: in.Path, HostPath: path, Dir: in.Dir})

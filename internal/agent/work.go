@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/durable"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/owner"
@@ -38,6 +37,7 @@ type work struct {
 	idle      sync.WaitGroup     // staging, then starting and following
 	cid       grid.CID           // of the module in use; written by staging, read after it
 	module    string             // host path; likewise
+	key       grid.JobKey        // of an encrypted job; likewise
 	inputs    []lrm.Bind         // likewise
 	mark      int                // of the disk when it was started
 	statePath string             // that it goes on from; empty: none; written by staging
@@ -237,7 +237,7 @@ func (w *workshop) follow(
 		}}
 	}
 	w.settle(job, result)
-	exit, err := w.keepWhenRoom(id, job.tenant, result)
+	exit, err := w.keepWhenRoom(id, job, result)
 	if err == nil {
 		w.a.site.tell(step.AttemptExited{Attempt: id, Exit: exit})
 	}
@@ -246,11 +246,11 @@ func (w *workshop) follow(
 // keepWhenRoom is keep that waits for space on the disk: a full one is no fault of the
 // attempt, and what it computed is still in its directory. An error: the agent is ending.
 func (w *workshop) keepWhenRoom(
-	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,
+	id grid.AttemptID, job *work, r lrm.Result,
 ) (exit grid.Exit, err error) {
 	err = w.a.disk.untilRoom(w.a.ctx, func() error {
 		var full error
-		exit, full = w.keep(id, tenant, r)
+		exit, full = w.keep(id, job, r)
 		return full
 	})
 	return exit, err
@@ -258,16 +258,14 @@ func (w *workshop) keepWhenRoom(
 
 // keep stores what an attempt left, so that its end can be told with content
 // identifiers that hold. The error says that the disk is full.
-func (w *workshop) keep(
-	id grid.AttemptID, tenant grid.SiteID, r lrm.Result,
-) (grid.Exit, error) {
+func (w *workshop) keep(id grid.AttemptID, job *work, r lrm.Result) (grid.Exit, error) {
 	exit := r.Exit
-	holder := attemptOwner(id)
+	holder, tenant := attemptOwner(id), job.tenant
 	add := func(f lrm.File) (grid.Produced, error) {
 		if f.HostPath == "" {
 			return grid.Produced{}, nil
 		}
-		ref, err := w.a.addPath(w.a.ctx, f.HostPath, f.Dir)
+		ref, err := w.a.addPath(w.a.ctx, job.key, f.HostPath, f.Dir)
 		if err != nil {
 			return grid.Produced{}, err
 		}
@@ -426,24 +424,4 @@ func (w *workshop) discard(e step.Discard) {
 				"attempt", e.Attempt.String(), "error", err)
 		}
 	})
-}
-
-// addPath stores a file or directory of this machine.
-func (a *Agent) addPath(ctx context.Context, path string, dir bool) (data.Ref, error) {
-	if dir {
-		return a.data.AddDir(ctx, path)
-	}
-	f, err := openRegular(path)
-	if err != nil {
-		return data.Ref{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
-	}
-	if info.Mode()&0o100 != 0 { // the owner's x bit
-		return a.data.AddExecutable(ctx, f)
-	}
-	return a.data.AddFile(ctx, f)
 }

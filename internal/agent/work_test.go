@@ -407,7 +407,7 @@ func TestOutputsThatAreLinks(t *testing.T) {
 		{SandboxPath: "/out/x", HostPath: folder},
 		{SandboxPath: "/out/x", HostPath: filepath.Join(dir, "none")},
 	} {
-		exit, err := b.work.keep(testAttempt, "", lrm.Result{
+		exit, err := b.work.keep(testAttempt, &work{}, lrm.Result{
 			Exit: grid.Exit{Cause: grid.CauseExited}, Outputs: []lrm.File{f},
 		})
 		if err != nil || exit.Cause != grid.CauseData || len(exit.Outputs) > 0 || exit.Text == "" {
@@ -423,7 +423,7 @@ func TestModulesAreShared(t *testing.T) {
 	ref := b.store(t, "module")
 	var paths []string
 	for range 2 {
-		path, err := b.work.modules.take(t.Context(), ref.CID)
+		path, err := b.work.modules.take(t.Context(), "", ref.CID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +438,7 @@ func TestModulesAreShared(t *testing.T) {
 		}
 	}
 	if _, err := b.work.modules.take(
-		t.Context(), "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy",
+		t.Context(), "", "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy",
 	); err == nil {
 		t.Error("a module that is not here was laid out")
 	}

@@ -110,10 +110,24 @@ type data interface {
 	PutData(ctx context.Context, tar bool, body io.Reader) (view.DataRef, error)
 	// PutExecutable stores a file's bytes as PutData does, with its x bit.
 	PutExecutable(ctx context.Context, body io.Reader) (view.DataRef, error)
+	encrypted
 	// GetData opens stored data: a file's bytes, or a tar stream of a directory.
 	GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error)
 	// StatData says what is behind a CID without reading it.
 	StatData(ctx context.Context, cid grid.CID) (view.DataRef, error)
+}
+
+// encrypted stores content of encrypted jobs, and opens what they have left.
+type encrypted interface {
+	// PutEncrypted stores a file's bytes, or what a tar stream describes, for the job whose key has
+	// a name.
+	PutEncrypted(
+		ctx context.Context, name string, u view.Upload, body io.Reader,
+	) (view.DataRef, error)
+	// GetOutput opens what a task has left: a file's bytes, or a tar stream of a directory.
+	GetOutput(
+		ctx context.Context, task grid.TaskID, cid grid.CID,
+	) (view.DataRef, io.ReadCloser, error)
 }
 
 // Events tells what happens. view.EventLog has this method.

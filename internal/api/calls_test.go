@@ -74,6 +74,22 @@ func requests(t *testing.T) []request {
 		{"PUT", "/data", "application/octet-stream", "x", "put tar: false x", "store data"},
 		{"PUT", "/data", "application/x-tar; a=b", "x", "put tar: true x", "store data"},
 		{"PUT", "/data", "application/x-executable", "x", "put program x", "store data"},
+		{
+			"PUT", "/data?encrypt=ABCDEFGHIJKLMNOP", "application/octet-stream", "x",
+			"put encrypted ABCDEFGHIJKLMNOP tar: false x: false x", "store data",
+		},
+		{
+			"PUT", "/data?encrypt=ABCDEFGHIJKLMNOP", "application/x-tar", "x",
+			"put encrypted ABCDEFGHIJKLMNOP tar: true x: false x", "store data",
+		},
+		{
+			"PUT", "/data?encrypt=ABCDEFGHIJKLMNOP", "application/x-executable", "x",
+			"put encrypted ABCDEFGHIJKLMNOP tar: false x: true x", "store data",
+		},
+		{
+			"GET", "/data/bfile?task=" + sampleID + ".3", "", "", "output " + sampleID + ".3 bfile",
+			"read data bfile",
+		},
 		{"GET", "/data/bfile", "", "", "get bfile", "read data bfile"},
 		{"HEAD", "/data/bfile", "", "", "stat bfile", "look at data bfile"},
 		{"GET", "/sites", "", "", "sites", "list sites"},

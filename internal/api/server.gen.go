@@ -395,6 +395,18 @@ type PageAfter = string
 // PageLimit defines model for PageLimit.
 type PageLimit = int
 
+// PutDataParams defines parameters for PutData.
+type PutDataParams struct {
+	// Encrypt Encrypt the content for the job that has the same name in its key encrypt, before it is stored. It cannot be read by its CID then. A directory is stored as one file.
+	Encrypt *string `form:"encrypt,omitempty" json:"encrypt,omitempty"`
+}
+
+// GetDataParams defines parameters for GetData.
+type GetDataParams struct {
+	// Task The task that has left it, as ID.INDEX. Outputs of encrypted jobs are opened with the key of the task's job; without the task, what is stored is given as it is.
+	Task *string `form:"task,omitempty" json:"task,omitempty"`
+}
+
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
 	// After as Last-Event-ID
@@ -581,10 +593,10 @@ type ServerInterface interface {
 	ReloadConfiguration(w http.ResponseWriter, r *http.Request)
 	// PutData Store a file, an executable file, or a directory as a tar stream
 	// (PUT /data)
-	PutData(w http.ResponseWriter, r *http.Request)
+	PutData(w http.ResponseWriter, r *http.Request, params PutDataParams)
 	// GetData The content of a file, or a directory as a tar stream
 	// (GET /data/{cid})
-	GetData(w http.ResponseWriter, r *http.Request, cid string)
+	GetData(w http.ResponseWriter, r *http.Request, cid string, params GetDataParams)
 	// StatData Size and kind of the content, without it
 	// (HEAD /data/{cid})
 	StatData(w http.ResponseWriter, r *http.Request, cid string)
@@ -770,13 +782,13 @@ func (_ Unimplemented) ReloadConfiguration(w http.ResponseWriter, r *http.Reques
 
 // PutData Store a file, an executable file, or a directory as a tar stream
 // (PUT /data)
-func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) PutData(w http.ResponseWriter, r *http.Request, params PutDataParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
 // GetData The content of a file, or a directory as a tar stream
 // (GET /data/{cid})
-func (_ Unimplemented) GetData(w http.ResponseWriter, r *http.Request, cid string) {
+func (_ Unimplemented) GetData(w http.ResponseWriter, r *http.Request, cid string, params GetDataParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1154,8 +1166,27 @@ func (siw *ServerInterfaceWrapper) ReloadConfiguration(w http.ResponseWriter, r 
 // PutData operation middleware
 func (siw *ServerInterfaceWrapper) PutData(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutDataParams
+
+	// ------------- Optional query parameter "encrypt" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "encrypt", r.URL.Query(), &params.Encrypt, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "encrypt"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "encrypt", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.PutData(w, r)
+		siw.Handler.PutData(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1180,8 +1211,24 @@ func (siw *ServerInterfaceWrapper) GetData(w http.ResponseWriter, r *http.Reques
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDataParams
+
+	// ------------- Optional query parameter "task" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "task", r.URL.Query(), &params.Task, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "task"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "task", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetData(w, r, cid)
+		siw.Handler.GetData(w, r, cid, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3018,6 +3065,7 @@ func (response ReloadConfigurationdefaultApplicationProblemPlusJSONResponse) Vis
 }
 
 type PutDataRequestObject struct {
+	Params      PutDataParams
 	ContentType string
 	Body        io.Reader
 }
@@ -3058,7 +3106,8 @@ func (response PutDatadefaultApplicationProblemPlusJSONResponse) VisitPutDataRes
 }
 
 type GetDataRequestObject struct {
-	Cid string `json:"cid"`
+	Cid    string `json:"cid"`
+	Params GetDataParams
 }
 
 type GetDataResponseObject interface {
@@ -5430,9 +5479,10 @@ func (sh *strictHandler) ReloadConfiguration(w http.ResponseWriter, r *http.Requ
 }
 
 // PutData operation middleware
-func (sh *strictHandler) PutData(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) PutData(w http.ResponseWriter, r *http.Request, params PutDataParams) {
 	var request PutDataRequestObject
 
+	request.Params = params
 	request.ContentType = r.Header.Get("Content-Type")
 
 	request.Body = r.Body
@@ -5458,10 +5508,11 @@ func (sh *strictHandler) PutData(w http.ResponseWriter, r *http.Request) {
 }
 
 // GetData operation middleware
-func (sh *strictHandler) GetData(w http.ResponseWriter, r *http.Request, cid string) {
+func (sh *strictHandler) GetData(w http.ResponseWriter, r *http.Request, cid string, params GetDataParams) {
 	var request GetDataRequestObject
 
 	request.Cid = cid
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.GetData(ctx, request.(GetDataRequestObject))

@@ -108,6 +108,24 @@ func (s *spy) PutExecutable(_ context.Context, body io.Reader) (view.DataRef, er
 	return view.DataRef{CID: "bput", Executable: true}, s.note("put program", string(data))
 }
 
+func (s *spy) PutEncrypted(
+	_ context.Context, name string, u view.Upload, body io.Reader,
+) (view.DataRef, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return view.DataRef{}, err
+	}
+	return view.DataRef{CID: "bput", Bytes: int64(len(data)), Dir: u.Tar},
+		s.note("put encrypted", name, "tar:", u.Tar, "x:", u.Executable, string(data))
+}
+
+func (s *spy) GetOutput(
+	_ context.Context, task grid.TaskID, cid grid.CID,
+) (view.DataRef, io.ReadCloser, error) {
+	ref := view.DataRef{CID: cid, Bytes: 4}
+	return ref, io.NopCloser(strings.NewReader("text")), s.note("output", task, cid)
+}
+
 // GetData has a directory whose CID is bdir, and files.
 func (s *spy) GetData(_ context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
 	ref := view.DataRef{CID: cid, Bytes: 4, Dir: cid == "bdir", Executable: cid == "bprogram"}

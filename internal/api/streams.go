@@ -82,9 +82,13 @@ func (h *handlers) PutData(
 	}
 	var ref view.DataRef
 	var err error
-	if kind == typeExecutable {
+	switch name := r.Params.Encrypt; {
+	case name != nil:
+		u := view.Upload{Tar: kind == typeTar, Executable: kind == typeExecutable}
+		ref, err = h.backend.PutEncrypted(ctx, *name, u, r.Body)
+	case kind == typeExecutable:
 		ref, err = h.backend.PutExecutable(ctx, r.Body)
-	} else {
+	default:
 		ref, err = h.backend.PutData(ctx, kind == typeTar, r.Body)
 	}
 	if err != nil {
@@ -111,7 +115,7 @@ func (h *handlers) GetData(
 	if err != nil {
 		return nil, err
 	}
-	ref, body, err := h.backend.GetData(ctx, cid)
+	ref, body, err := h.openData(ctx, cid, r.Params.Task)
 	if err != nil {
 		return nil, fmt.Errorf("read data %s: %w", cid, err)
 	}
@@ -120,6 +124,23 @@ func (h *handlers) GetData(
 		answer.length = -1 // a tar stream is longer than what it holds
 	}
 	return answer, nil
+}
+
+// openData opens stored data, or what a task has left.
+func (h *handlers) openData(
+	ctx context.Context, cid grid.CID, task *string,
+) (view.DataRef, io.ReadCloser, error) {
+	if task == nil {
+		return h.backend.GetData(ctx, cid)
+	}
+	id, err := grid.ParseTaskID(*task)
+	if err != nil {
+		return view.DataRef{}, nil, &view.Problem{
+			Status: http.StatusNotFound, Detail: fmt.Sprintf("no task %q", *task), Field: "task",
+			Remedy: "write JOB.INDEX",
+		}
+	}
+	return h.backend.GetOutput(ctx, id, cid)
 }
 
 func dataHeaders(ref view.DataRef) map[string]string {

@@ -22,7 +22,8 @@ func brokerLayers() []string {
 	return []string{
 		"doc.go", "events.go", "config.go", "tally.go", "near.go", "search.go", "run.go", "wall.go",
 		"offers.go", "arrival.go", "pledge.go", "saved.go", "copies.go", "task.go",
-		"ceiling.go", "traits.go", "divide.go", "intake.go", "job.go", "hold.go",
+		"ceiling.go", "traits.go", "divide.go", "intake.go", "job.go",
+		"encrypted.go", "hold.go",
 		"tail.go", "order.go", "takes.go", "repeated.go", "facts.go", "longgrant.go", "line.go",
 		"watch.go", "breach.go",
 		"testimony.go", "trouble.go", "faults.go", "peers.go", "trust.go", "bounds.go",

@@ -115,6 +115,7 @@ func declaredRooms() map[string]room {
 		"internal/p2p/gate":      {imports: "grid protocol member p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
+		"internal/crypt":         {imports: "grid"},
 		"internal/suspend":       {tests: "suspend/suspendtest"},
 
 		"internal/suspend/suspendtest": {},
@@ -132,12 +133,13 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent": {
 			imports: "grid avail protocol plan signed step site broker standby domain border " +
-				"yield lrm member owner p2p data store obs hostinfo history given view durable",
+				"yield lrm member owner p2p data crypt store obs hostinfo history given view " +
+				"durable",
 			tests: "*",
 		},
 		"internal/agent/backend": {
 			imports: "grid avail protocol plan step site broker yield agent member owner p2p data " +
-				"store hostinfo history given obs view", tests: "*",
+				"crypt store hostinfo history given obs view", tests: "*",
 		},
 		"internal/audit": {imports: "data grid protocol step store"},
 		"internal/api": {
@@ -225,7 +227,8 @@ func confinements() []confinement {
 		{prefix: "github.com/getkin/kin-openapi", rooms: "internal/api internal/tes"},
 		{prefix: "github.com/coreos/go-systemd", rooms: "internal/systemd"},
 		{prefix: "aead.dev/minisign", rooms: "pkg/signed cmd/submit", tests: true},
-		{prefix: "golang.org/x/crypto", rooms: "pkg/signed", tests: true},
+		{prefix: "filippo.io/age", rooms: "internal/crypt"},
+		{prefix: "golang.org/x/crypto", rooms: "pkg/signed internal/crypt", tests: true},
 		{prefix: "golang.org/x/mod", rooms: "pkg/signed", tests: true},
 		{prefix: "github.com/spf13/cobra", rooms: "cmd"},
 		{prefix: "github.com/spf13/pflag", rooms: "cmd"},

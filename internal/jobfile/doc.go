@@ -36,6 +36,7 @@
 //	taken.go       inputs that other jobs leave
 //	redundancy.go  keys about how often a task runs, and what has to agree
 //	signature.go   who has signed it
+//	encrypt.go     what an encrypted job cannot have
 //	window.go      start and deadline
 //	moment.go      moments in people's words
 //	dimensions.go  the axes of the map

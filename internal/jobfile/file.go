@@ -26,6 +26,7 @@ type File struct {
 	Retries     uint32 // of a task that fails by its own doing
 	MaxFailures uint32 // failed tasks that end the job; 0: no number of them
 	Held        bool   // it is not placed before it is released
+	Encrypt     bool   // its content is encrypted, see Plan.KeyName
 
 	Notes []string       // assumptions to show to the user
 	lines map[string]int // field -> line, for what Resolve finds
@@ -85,7 +86,7 @@ func newFile(o Options) *File {
 			},
 			Weights: grid.DefaultWeights(),
 		},
-		Count: 1, TTL: defaultTTL, lines: map[string]int{},
+		Count: 1, TTL: defaultTTL, lines: map[string]int{}, Encrypt: o.Encrypt,
 		allowOutside: o.AllowOutside, unsigned: o.Unsigned,
 	}
 }

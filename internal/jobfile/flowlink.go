@@ -81,6 +81,7 @@ func (r *flowReader) checkTaken(j *FlowJob, in InputRef) {
 	if at < 0 {
 		return // said already
 	}
+	r.checkEncrypted(j, in, &r.flow.Jobs[at])
 	from := r.flow.Jobs[at].Plan
 	field := strings.TrimSuffix(in.Take.Job.Field, ".job")
 	var leaves []string

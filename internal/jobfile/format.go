@@ -50,6 +50,7 @@ type Document struct {
 	Signature     string       `json:"signature,omitempty"`
 
 	ModuleSignature string `json:"module-signature,omitempty"`
+	Encrypt         bool   `json:"encrypt,omitempty"`
 }
 
 type docInput struct {
@@ -164,7 +165,7 @@ func fillPlacing(d *Document, job grid.Job) {
 		}})
 	}
 	d.Replicas, d.Agreement = job.Redundancy.ReplicasWord(), job.Redundancy.Agreement
-	d.Verify = job.Redundancy.Verify
+	d.Verify, d.Encrypt = job.Redundancy.Verify, job.Spec.Encrypted
 	switch s.Signature.Of {
 	case grid.SignedTemplate:
 		d.Signature = s.Signature.Text

@@ -24,6 +24,8 @@ type Options struct {
 	AllowOutside bool
 	// Unsigned leaves the signature out that the file names, as before it is made.
 	Unsigned bool
+	// Encrypt is as encrypt: true in the file.
+	Encrypt bool
 }
 
 // Parse reads a job file. The error is an Errors with everything that is wrong.

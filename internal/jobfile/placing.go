@@ -25,7 +25,7 @@ func placingKeys() []string {
 	return []string{
 		"reserve", "after", "priority", "project", "reservation", "overrun", "split", "communication",
 		"placing", "hold", "checkpoint", "replicas", "agreement", "verify",
-		keySignature, keyModuleSignature,
+		keySignature, keyModuleSignature, keyEncrypt,
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
-		return p.redundancy(key, node)
+		return p.encrypt(key, node) || p.redundancy(key, node)
 	}
 	return true
 }
@@ -172,6 +172,7 @@ func (p *parser) checkPlacing(seen map[string]int) {
 			"the parts of a split job run together and cannot go on one by one")
 	}
 	p.checkRedundancy(seen)
+	p.checkEncrypt(seen)
 	if len(f.Spec.Project) > 64 {
 		p.fail(seen["project"], "project", "shorten it", "want at most 64 bytes, have %d",
 			len(f.Spec.Project))
@@ -184,7 +185,7 @@ func (p *parser) checkReservation(seen map[string]int) {
 		"args", "env", "inputs", "outputs", "items", "runtime", "limit", "deadline", "after",
 		"reservation", "overrun", "split",
 		"communication", "placing", "hold", "retries", "max-failures", "checkpoint",
-		"replicas", "agreement", "verify", keySignature, keyModuleSignature,
+		"replicas", "agreement", "verify", keySignature, keyModuleSignature, keyEncrypt,
 	} {
 		if line, given := seen[key]; given {
 			p.fail(line, key, "remove it; give it to the jobs that run in the reservation",

@@ -30,6 +30,10 @@ type Plan struct {
 	signedPart   grid.SignedPart // 0: nobody has signed it
 	signature    []byte          // the file
 	moduleDigest string          // of a module that was signed by itself
+
+	// KeyName names the key for which the sources of an encrypted job were stored. Who stores them
+	// makes it, at random, before Job.
+	KeyName string
 }
 
 // slot is an input whose content is Sources[source].
@@ -101,6 +105,7 @@ func (r *resolver) run() {
 		r.addItem(i, item)
 	}
 	r.signature()
+	r.checkEncrypt()
 	r.checkTargets()
 }
 
@@ -321,6 +326,9 @@ func (p *Plan) plain(stored []Stored) (grid.Job, error) {
 		Split: p.File.Split, CommBytes: p.File.CommBytes, Flood: p.File.Flood,
 		Retries: p.File.Retries, MaxFailures: p.File.MaxFailures, Redundancy: p.File.Redundancy,
 		Takes: p.takes, Held: p.File.Held,
+	}
+	if p.File.Encrypt {
+		job.Spec.Encrypted, job.Encryption.Name = true, p.KeyName
 	}
 	job.After, job.Spec.Reservation = p.others()
 	if p.module >= 0 {

@@ -3,6 +3,7 @@ package p2p
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ var (
 	errNotMember   = errors.New("the site is not on the list of members")
 	errUnknownSite = errors.New("no address of the site is known")
 	errQueueFull   = errors.New("too much is waiting for the site")
+	errNoEd25519   = errors.New("the site's key is no ed25519 key; let the agent make one")
 	errCrowded     = errors.New("too many peers are known already")
 )
 
@@ -332,6 +334,19 @@ func (m *Mesh) Host() host.Host { return tradingHost{m.host, m} }
 
 // Self is this site's name.
 func (m *Mesh) Self() grid.SiteID { return m.self }
+
+// PrivateKey is the ed25519 key that this site is known by. It goes nowhere: other keys are made of
+// it, and what others have encrypted for the site is opened with it.
+func (m *Mesh) PrivateKey() (ed25519.PrivateKey, error) {
+	raw, err := m.key.Raw()
+	if err != nil {
+		return nil, fmt.Errorf("read the site's key: %w", err)
+	}
+	if len(raw) != ed25519.PrivateKeySize {
+		return nil, errNoEd25519
+	}
+	return raw, nil
+}
 
 // Addrs lists where this site can be dialled: multiaddrs that end in /p2p/ID.
 func (m *Mesh) Addrs() []string {

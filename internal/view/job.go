@@ -203,6 +203,12 @@ type SavedView struct {
 	Percent       int         `json:"percent,omitempty"` // of the work, if the program says so
 }
 
+// Upload says what is uploaded: a file's bytes, or with Tar a directory as a tar stream.
+type Upload struct {
+	Tar        bool
+	Executable bool // a file with its x bit
+}
+
 // OutputView is something a task left.
 type OutputView struct {
 	Path string `json:"path"` // inside the sandbox
@@ -211,6 +217,8 @@ type OutputView struct {
 	CID   grid.CID `json:"cid"`
 	Bytes int64    `json:"bytes"`
 	Dir   bool     `json:"dir"`
+	// it is stored encrypted, and opened for who names the task
+	Encrypted bool `json:"encrypted,omitempty"`
 }
 
 // AttemptView is one attempt to run a task.

@@ -57,6 +57,8 @@ type JobSpec struct {
 	Held  bool       `json:"held,omitempty"` // it is not placed before it is released
 	// who vouches for what it runs
 	Signature *SignatureSpec `json:"signature,omitempty"`
+	// names the key for which its content was encrypted; left out: it was not
+	Encrypt string `json:"encrypt,omitempty"`
 }
 
 // SignatureSpec is a grid.Signature as JSON.
@@ -173,6 +175,7 @@ func FromJob(j grid.Job) JobSpec {
 		Retries: j.Retries, MaxFailures: j.MaxFailures,
 		Replicas: j.Redundancy.ReplicasWord(), Agreement: j.Redundancy.Agreement,
 		Verify: j.Redundancy.Verify, Held: j.Held, Signature: fromSignature(s.Signature),
+		Encrypt: j.Encryption.Name,
 	}
 	for _, t := range j.Takes {
 		out.Takes = append(out.Takes, TakeSpec(t))
@@ -243,10 +246,11 @@ func (s JobSpec) Job() (grid.Job, error) {
 			},
 			Map: mapKind, Weights: weights, Unattended: unattended,
 			Priority: s.Priority, Project: s.Project, Reservation: s.Reservation,
-			Signature: s.Signature.grid(),
+			Signature: s.Signature.grid(), Encrypted: s.Encrypt != "",
 		},
 		Count: s.Count, TTL: Duration(s.TTLSeconds), After: s.After, CommBytes: s.CommBytes,
 		Flood: s.Flood, Retries: s.Retries, MaxFailures: s.MaxFailures, Held: s.Held,
+		Encryption: grid.Encryption{Name: s.Encrypt},
 	}
 	if err = s.fillWords(&job); err != nil {
 		return grid.Job{}, err

@@ -22,6 +22,11 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		m.onRefuse(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: never})
 		return
 	}
+	if !j.decrypts(msg.Offer) {
+		never := grid.Refusal{Reason: grid.ReasonEncrypted, Never: true}
+		m.onRefuse(from, protocol.Refuse{Job: msg.Job, Seq: msg.Seq, Refusal: never})
+		return
+	}
 	hearAnswer(m, j, from, msg.Seq)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return

@@ -88,7 +88,7 @@ func (d desk) sendAward(h handover) {
 	m.peers.tries(c.offer.Site)
 	first := pending.tasks[0]
 	m.awards[first] = pending
-	m.out.Send(c.offer.Site, msg)
+	m.out.Emit(step.Send{To: c.offer.Site, Message: msg, Key: j.spec.Encryption.Key})
 	m.setTimer(timerAward, first.String(), m.now.Add(m.cfg.AwardWindow))
 }
 
@@ -156,7 +156,7 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 		if t == nil || !t.unanswered() {
 			continue
 		}
-		requoted = requoted && m.peers.completed(j.req, from, *msg.Quote).Parts.Distance > t.distance
+		requoted = requoted && j.decrypts(*msg.Quote) && m.peers.completed(j.req, from, *msg.Quote).Parts.Distance > t.distance
 		t.log("declined: "+msg.Refusal.Reason.String(), m.now)
 		if j.traits.promise {
 			t.remember(from) // it could not keep what it held

@@ -35,7 +35,9 @@ func (m takings) onCheckpointed(from grid.SiteID, msg protocol.Checkpointed) {
 			return
 		}
 		work := j.work(id.Task.Index).WorkDigest()
-		m.out.Emit(step.Pull{Attempt: id, Checkpoint: c, Work: work, From: from})
+		m.out.Emit(step.Pull{
+			Attempt: id, Checkpoint: c, Work: work, From: from, Key: j.spec.Encryption.Key,
+		})
 	}
 }
 
@@ -46,7 +48,7 @@ func (j *job) refusesSaved(t *task, c grid.Checkpoint) grid.Reason {
 		return grid.ReasonInvalid
 	case c.Number <= t.latest():
 		return grid.ReasonSavedOld
-	case c.Bytes > j.spec.Spec.Need.Counted().DiskBytes+protocol.MaxSealBytes:
+	case c.Bytes > j.mostSaved():
 		return grid.ReasonDisk // a program cannot have saved more than it may write
 	default:
 		return grid.ReasonNone

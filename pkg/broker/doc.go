@@ -60,6 +60,7 @@
 //	divide.go      how parts are divided among sites
 //	intake.go      what a job takes of others
 //	job.go         a job: what was asked, its tasks, its stage
+//	encrypted.go   a job whose content is encrypted: who may have it, and its key
 //	hold.go        the stages in which sites make their offers firm
 //	tail.go        those that have ended, and which of them can leave
 //	order.go       the table of jobs: their order, and which waits for which

@@ -100,7 +100,7 @@ func (m *Machine) collect(j *job, index uint32) {
 	}
 	m.out.Emit(step.Collect{
 		Attempt: j.attempt(index), Outputs: outputs, From: t.site,
-		MostBytes: j.spec.Spec.Need.MayLeave(),
+		MostBytes: j.mostLeft(), Key: j.spec.Encryption.Key,
 	})
 }
 
@@ -121,7 +121,7 @@ func (m *Machine) onCollected(in step.Collected) {
 		m.finish(j, index)
 		return
 	}
-	if m.now.Before(t.collectBy) {
+	if m.now.Before(t.collectBy) && !in.Forged {
 		m.out.Report(step.LevelWarn, eventCollectFailed, step.Report{
 			Attempt: in.Attempt, Site: t.site, Text: in.Problem,
 		})
@@ -129,7 +129,7 @@ func (m *Machine) onCollected(in step.Collected) {
 		return
 	}
 	lost := t.outputsLost(in.Problem)
-	if m.peers.reachable(t.site) {
+	if in.Forged || m.peers.reachable(t.site) {
 		m.peers.breach(t.site, t.awardedAt, lost.Text)
 	}
 	m.failedAt(j, index, lost, suspectSite)

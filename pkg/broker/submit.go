@@ -24,7 +24,7 @@ func (m *Machine) onSubmit(in step.Submit) {
 		return
 	}
 	j, err := m.accept(newJobID(m.run, m.counter+1), in.Job, in.Done, in.Ordered)
-	if err != nil {
+	if err = cmp.Or(err, needsKey(in.Job)); err != nil {
 		m.out.Emit(step.Reply{Command: in.Command, Err: err})
 		return
 	}
@@ -58,7 +58,7 @@ func (m *Machine) accept(
 	err := cmp.Or(
 		checkWindow(spec.Spec.Window, m.wall()),
 		m.jobs.checkBinding(spec.Spec), m.jobs.checkAfter(spec.After, done),
-		m.jobs.checkTakes(spec),
+		m.jobs.checkTakes(spec), checkKey(spec, by),
 	)
 	if err != nil {
 		return nil, err
@@ -115,9 +115,13 @@ func (j *job) measure(cfg *Config) error {
 		return fmt.Errorf("%w: inputs: the announcement cannot be sent: %w; pack inputs into directories",
 			grid.ErrInvalid, err)
 	}
+	var key []byte
+	if j.traits.encrypted {
+		key = make([]byte, grid.MaxWrappedKey)
+	}
 	award, err := protocol.Encode(protocol.Award{
 		Job: j.id, OfferID: math.MaxUint64, Spec: j.spec.Spec, Quoted: 1, RunnerUp: 1, HasNext: true,
-		Clock: j.submitted,
+		Clock: j.submitted, Key: key,
 		Tasks: []protocol.AwardedTask{{Index: grid.MaxTasks - 1, Token: math.MaxUint64}},
 	})
 	if err != nil {

@@ -15,6 +15,10 @@ func (l *jobs) checkTakes(asked grid.Job) error {
 			return fmt.Errorf("%w: takes: job %s is not kept here any more, and what it has left "+
 				"is not known; submit it again", grid.ErrInvalid, take.Job)
 		}
+		if first.traits.encrypted {
+			return fmt.Errorf("%w: takes: job %s is encrypted, and no other job has its key; "+
+				"fetch %s and name the file as an input", grid.ErrInvalid, take.Job, take.Output)
+		}
 		if _, err := first.spec.Taken(take, nil); err != nil {
 			return err
 		}

@@ -49,6 +49,8 @@ type traits struct {
 	probe bool
 	// home: its tasks stay in this domain. What was promised, and what belongs together, does.
 	home bool
+	// encrypted: only sites that open its content are awarded, and get its key.
+	encrypted bool
 	// copies says how often each task runs, and what has to agree.
 	copies grid.Redundancy
 }
@@ -59,13 +61,13 @@ func traitsOf(job grid.Job, cfg *Config) traits {
 		lease: cfg.Lease, first: cfg.Lease, presumed: cfg.Lease,
 		within: spec.Reservation, limit: spec.TimeLimit, estimate: spec.Runtime,
 		passive: spec.Kind == grid.KindReservation, whole: job.Split != grid.SplitNone,
-		copies: job.Redundancy,
+		copies: job.Redundancy, encrypted: spec.Encrypted,
 	}
 	t.unsaved = t.passive || t.whole || spec.Checkpoint.Off
 	t.promise = t.passive || spec.Window.Promised()
 	t.firm = t.promise || t.whole
 	t.home = t.firm || t.bound() || job.Flood || job.Redundancy != grid.Redundancy{} ||
-		spec.Window != grid.Window{}
+		spec.Window != grid.Window{} || spec.Encrypted
 	t.moveWindow(spec.Window, 0)
 	switch {
 	case t.passive:

@@ -18,6 +18,7 @@
 //	job.go          what a user submits
 //	take.go         what it takes of another job's outputs
 //	task.go         one task of it; phases, ends and outputs
+//	encryption.go   jobs whose content only their sites can read
 //	signature.go    who vouches for what a job runs, and whose word an owner takes
 //	checkpoint.go   when a task's state is saved, and one that was
 //	placing.go      how a job's tasks are placed: split, overrun, unattended

@@ -176,6 +176,8 @@ type Spec struct {
 	Checkpoint  Saving `json:",omitzero"` // when its tasks' states are saved
 	// Signature says who vouches for it.
 	Signature Signature `json:",omitzero"`
+	// Encrypted: what it reads and leaves is encrypted wherever it lies, see Encryption.
+	Encrypted bool `json:",omitempty"`
 }
 
 // Item sets one task of an array apart from the others.
@@ -212,6 +214,8 @@ type Job struct {
 	Takes []Take `json:",omitzero"`
 	// Held: it is not placed before its submitter releases it.
 	Held bool `json:",omitempty"`
+	// Encryption names the key of an encrypted job; sites get it encrypted for each alone.
+	Encryption Encryption `json:",omitzero"`
 }
 
 // Limits on what a job may hold; bulk goes through the data room.
@@ -247,7 +251,7 @@ func (j Job) Validate() error {
 			return invalidf("item %d: %v", i, err)
 		}
 	}
-	return firstError(j.validatePlacing(), j.Spec.Validate())
+	return firstError(j.validatePlacing(), j.validateEncryption(), j.Spec.Validate())
 }
 
 // Validate reports the first thing that no site could run.
@@ -288,6 +292,7 @@ func (s Spec) Validate() error {
 	}
 	return firstError(s.Kind.Validate(), s.validateWork(), s.validateStanding(), s.Need.Validate(),
 		s.validateWhole(), s.Checkpoint.Validate(), s.Signature.Validate(),
+		s.validateEncryption(),
 		s.Window.Validate(), s.Weights.Validate(), ValidateAxes(s.Axes), validateInputs(s.Inputs))
 }
 

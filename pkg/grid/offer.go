@@ -55,6 +55,8 @@ type Offer struct {
 	Validity    time.Duration // how long the offer is valid
 	TasksNow    uint32        // how many tasks of the array could start now, at least 1
 	CoreMFLOPS  int64         // speed of one core, to break ties
+	// Decrypts: of an encrypted job, the site opens its content. Older agents do not say so.
+	Decrypts bool `json:",omitempty"`
 }
 
 // Validate reports the first field that is out of its range.

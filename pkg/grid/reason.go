@@ -66,7 +66,8 @@ const (
 	ReasonSigner       Reason = 50 // its signer is not on the owner's list
 	ReasonSignerKind   Reason = 51 // its signer is, for other kinds of work
 	ReasonSignature    Reason = 52 // the signature does not fit the job
-	reasons                   = ReasonSignature
+	ReasonEncrypted    Reason = 53 // the site's agent does not open encrypted content
+	reasons                   = ReasonEncrypted
 )
 
 var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
@@ -100,6 +101,7 @@ var reasonTexts = [...]string{ //nolint:gochecknoglobals // a constant table
 	"this site runs signed work only, and the job's signer is not on its list",
 	"this site runs other kinds of work of the job's signer only",
 	"the job's signature does not fit the job",
+	"its agent is too old to open encrypted jobs; its owner can update it",
 }
 
 // String is the reason in words a person understands.

@@ -35,6 +35,7 @@ type Requirement struct {
 	Saves       bool   `json:",omitempty"` // only sites that save commands whole
 	// Signature says who vouches for the job.
 	Signature Signature `json:",omitzero"`
+	Encrypted bool      `json:",omitempty"` // only sites that open encrypted content
 }
 
 // Validate reports the first field that is out of its range.
@@ -97,6 +98,7 @@ func (j Job) Requirement(
 		Window: j.Spec.Window, Map: j.Spec.Map, Weights: j.Spec.Weights,
 		Axes: j.Spec.Axes, Project: j.Spec.Project, Reservation: j.Spec.Reservation,
 		Saves: j.Spec.Checkpoint.Whole, Signature: j.Spec.Signature,
+		Encrypted: j.Spec.Encrypted,
 	}
 	source := func(cid CID, bytes int64) {
 		r.Sources = append(r.Sources, DataSource{

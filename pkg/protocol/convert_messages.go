@@ -141,7 +141,7 @@ func wireAward(m Award) *wirepb.Award {
 			}
 		}),
 		Quoted: m.Quoted, RunnerUp: m.RunnerUp, HasNext: m.HasNext, AskFirst: m.AskFirst,
-		ClockMs: wireTime(m.Clock),
+		ClockMs: wireTime(m.Clock), Key: m.Key,
 	}
 }
 
@@ -307,7 +307,7 @@ func (r *reader) award(w *wirepb.Award) Award {
 			}
 		}),
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
-		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs),
+		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs), Key: w.GetKey(),
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *reader) requirement(w *wirepb.Requirement) grid.Requirement {
 		Map:    small[grid.MapKind](w.GetMap()), Weights: weights(w.GetWeights()),
 		Axes: each(w.GetAxes(), axis), Project: w.GetProject(),
 		Reservation: grid.JobID(w.GetReservation()), Saves: w.GetSaves(),
-		Signature: signature(w.GetSignature()),
+		Signature: signature(w.GetSignature()), Encrypted: w.GetEncrypted(),
 	}
 }
 
@@ -139,7 +139,7 @@ func (r *reader) spec(w *wirepb.Spec) grid.Spec {
 			Whole: w.GetCheckpoint().GetWhole(),
 			Rule:  small[grid.SavingRule](w.GetCheckpoint().GetRule()),
 		},
-		Signature: signature(w.GetSignature()),
+		Signature: signature(w.GetSignature()), Encrypted: w.GetEncrypted(),
 	}
 }
 
@@ -168,6 +168,7 @@ func offer(w *wirepb.Offer) grid.Offer {
 		Firm:     w.GetFirm(),
 		Validity: time.Duration(w.GetValidityNs()),
 		TasksNow: w.GetTasksNow(), CoreMFLOPS: w.GetCoreMflops(),
+		Decrypts: w.GetDecrypts(),
 	}
 }
 

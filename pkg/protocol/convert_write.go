@@ -75,7 +75,7 @@ func wireRequirement(r grid.Requirement) *wirepb.Requirement {
 		Sources: each(r.Sources, wireSource), Window: wireWindow(r.Window), Map: uint32(r.Map),
 		Weights: wireWeights(r.Weights), Axes: each(r.Axes, wireAxis),
 		Project: r.Project, Reservation: string(r.Reservation), Saves: r.Saves,
-		Signature: wireSignature(r.Signature),
+		Signature: wireSignature(r.Signature), Encrypted: r.Encrypted,
 	}
 }
 
@@ -116,6 +116,7 @@ func wireSpec(s grid.Spec) *wirepb.Spec {
 		Priority: int32(s.Priority), Project: s.Project,
 		Reservation: string(s.Reservation), Overrun: uint32(s.Overrun),
 		Checkpoint: wireSaving(s.Checkpoint), Signature: wireSignature(s.Signature),
+		Encrypted: s.Encrypted,
 	}
 }
 
@@ -151,6 +152,7 @@ func wireOffer(o grid.Offer) *wirepb.Offer {
 		},
 		LatestStartNs: int64(o.LatestStart), FinishNs: int64(o.Finish), Firm: o.Firm,
 		ValidityNs: int64(o.Validity), TasksNow: o.TasksNow, CoreMflops: o.CoreMFLOPS,
+		Decrypts: o.Decrypts,
 	}
 }
 

@@ -105,6 +105,7 @@ func drawRequirement(t *rapid.T) grid.Requirement {
 		Map: drawMap(t), Weights: drawWeights(t),
 		Axes: drawAxes(t), Project: drawText(t), Reservation: drawReservation(t),
 		Saves: rapid.Bool().Draw(t, "saves"), Signature: drawSignature(t),
+		Encrypted: rapid.Bool().Draw(t, "encrypted"),
 	}
 }
 
@@ -240,6 +241,7 @@ func drawOffer(t *rapid.T) grid.Offer {
 		Validity:   drawDur(t, 1, grid.MaxRuntime),
 		TasksNow:   rapid.Uint32Range(1, grid.MaxTasks).Draw(t, "now"),
 		CoreMFLOPS: rapid.Int64Range(0, 1<<43).Draw(t, "core"),
+		Decrypts:   rapid.Bool().Draw(t, "decrypts"),
 	}
 	if rapid.Bool().Draw(t, "has site") {
 		offer.Site = drawSite(t)
@@ -334,6 +336,10 @@ func drawAward(t *rapid.T) Award {
 		Job: drawJob(t), OfferID: rapid.Uint64Min(1).Draw(t, "offer"), Spec: drawSpec(t),
 		Quoted: drawFloat(t, 0, 10), RunnerUp: drawFloat(t, 0, 10), HasNext: rapid.Bool().Draw(t, "next"),
 		AskFirst: rapid.Bool().Draw(t, "ask first"), Clock: drawWindow(t).Deadline,
+	}
+	if award.Spec.Signature.IsZero() && rapid.Bool().Draw(t, "encrypted") {
+		award.Spec.Encrypted = true
+		award.Key = drawBytes(t, rapid.IntRange(1, grid.MaxWrappedKey).Draw(t, "key bytes"))
 	}
 	for i := range rapid.Uint32Range(1, 4).Draw(t, "tasks") {
 		award.Tasks = append(award.Tasks, AwardedTask{

@@ -48,6 +48,9 @@ func TestEachLimitIsExact(t *testing.T) {
 	run := func(c func(*Hello)) Message { return changed(t, "hellorun", c) }
 	announce := func(c func(*Announce)) Message { return changed(t, "announce", c) }
 	award := func(c func(*Award)) Message { return changed(t, "award", c) }
+	keyed := func(n int) Message {
+		return award(func(m *Award) { m.Spec.Encrypted, m.Key = true, make([]byte, n) })
+	}
 	lease := func(d time.Duration) Message {
 		return changed(t, "lease", func(m *Lease) { m.Duration = d })
 	}
@@ -185,6 +188,11 @@ func TestEachLimitIsExact(t *testing.T) {
 		},
 		"award nobody": {
 			award(func(m *Award) { m.Tasks = awardedTasks(1) }), award(func(m *Award) { m.Tasks = nil }),
+		},
+		"award key":             {keyed(grid.MaxWrappedKey), keyed(grid.MaxWrappedKey + 1)},
+		"award without its key": {keyed(1), keyed(0)},
+		"award with a key for nothing": {
+			award(func(m *Award) { m.Key = nil }), award(func(m *Award) { m.Key = []byte{1} }),
 		},
 		"award offer": {award(func(m *Award) { m.OfferID = 1 }), award(func(m *Award) { m.OfferID = 0 })},
 		"award quoted": {

@@ -138,6 +138,10 @@ type Award struct {
 	AskFirst bool
 
 	Clock time.Time // as in Announce; the times of Spec.Window are times on it
+
+	// Key is the job's, encrypted for the site alone, at most grid.MaxWrappedKey bytes; none unless
+	// the job is encrypted.
+	Key []byte `json:",omitempty"`
 }
 
 // Accepted says that the site committed the attempts to its plan. It is a
@@ -328,6 +332,10 @@ func (m Vacancy) Validate() error {
 func (m Award) Validate() error {
 	if m.OfferID == 0 || len(m.Tasks) == 0 || len(m.Tasks) > MaxAwardTasks {
 		return invalidf("award: want an offer and 1 to %d tasks, have %d", MaxAwardTasks, len(m.Tasks))
+	}
+	if len(m.Key) > grid.MaxWrappedKey || (len(m.Key) > 0) != m.Spec.Encrypted {
+		return invalidf("award: want a key of at most %d bytes for encrypted jobs alone, have %d",
+			grid.MaxWrappedKey, len(m.Key))
 	}
 	if !finite(m.Quoted) || !finite(m.RunnerUp) {
 		return invalidf("award: distances must be finite and at least 0")

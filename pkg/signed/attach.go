@@ -28,6 +28,8 @@ func Prepare(job grid.Job) (Prepared, error) {
 	}
 	_, indexed := job.Spec.FillIndex(0)
 	switch {
+	case job.Spec.Encrypted:
+		return refuse("encrypt: what it reads is encrypted anew each time; remove encrypt")
 	case job.Spec.Kind == grid.KindReservation:
 		return refuse("a reservation runs nothing and needs no signature")
 	case len(job.Takes) > 0:

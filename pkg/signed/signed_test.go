@@ -254,6 +254,7 @@ func TestWhatCannotBeSigned(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*grid.Job){
 		"reservation": func(j *grid.Job) { j.Spec.Kind = grid.KindReservation },
+		"encrypt":     func(j *grid.Job) { j.Spec.Encrypted = true },
 		"outputs of":  func(j *grid.Job) { j.Takes = []grid.Take{{}} },
 		"parts":       func(j *grid.Job) { j.Split = grid.SplitNever },
 		"{{index}}": func(j *grid.Job) {

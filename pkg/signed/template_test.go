@@ -73,6 +73,7 @@ func covered() map[string]bool {
 		"Overrun":     false,
 		"Checkpoint":  true,
 		"Signature":   false,
+		"Encrypted":   false, // a job that is signed cannot be
 	}
 }
 

@@ -135,7 +135,8 @@ func (m *Machine) awardedRequirement(
 	req, s := entry.Value.requirement(), msg.Spec
 	same := s.Kind == req.Kind && s.OS == req.OS && s.Arch == req.Arch && s.Need == req.Need &&
 		s.Runtime == req.Runtime && s.Map == req.Map && s.Project == req.Project &&
-		s.Reservation == req.Reservation && s.Signature == req.Signature
+		s.Reservation == req.Reservation && s.Signature == req.Signature &&
+		s.Encrypted == req.Encrypted && s.Encrypted == (len(msg.Key) > 0)
 	switch {
 	case !same:
 		return req, grid.Refusal{Reason: grid.ReasonInvalid}, false
@@ -227,6 +228,7 @@ func (m *Machine) take(id grid.AttemptID, msg protocol.Award, work awarded, q qu
 	}
 	a := &attempt{
 		id: id, submitter: c.Submitter, task: work.task, module: msg.Spec.Module, parts: q.parts,
+		key:    msg.Key,
 		saving: newSaving(work.saved),
 		phase:  phaseAsked, accepted: m.now, estimate: c.End.Sub(c.Start) - startGuard,
 		asks:     msg.AskFirst,
@@ -315,7 +317,9 @@ func (m *Machine) setUp(from grid.SiteID, accepted []*attempt) {
 
 // stage names all that the attempt needs before it starts, from a site that has it.
 func (a *attempt) stage(from grid.SiteID) step.Stage {
-	e := step.Stage{Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from}
+	e := step.Stage{
+		Attempt: a.id, Module: a.module, Inputs: a.task.Inputs, From: from, Key: a.key,
+	}
 	if len(a.saving.from) > 0 && !a.task.Checkpoint.Off {
 		e.Saved, e.Work = a.saving.from, a.task.WorkDigest()
 	}

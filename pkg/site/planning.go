@@ -82,6 +82,7 @@ func (m *Machine) offerOf(o plan.Offer, q quote) grid.Offer {
 	said := grid.Offer{
 		ID: o.Number, Site: m.cfg.Self, Parts: q.parts, Finish: q.finish(m.now), Firm: o.Firm,
 		Validity: o.Expires.Sub(m.now), TasksNow: q.place.Tasks, CoreMFLOPS: m.left.CoreMFLOPS,
+		Decrypts: q.decrypts,
 	}
 	if o.Firm && !q.place.LatestStart.IsZero() {
 		said.LatestStart = max(q.place.LatestStart.Sub(m.now), 0)

@@ -28,6 +28,7 @@ type promisedFact struct {
 	Holds         bool           `json:"holds,omitempty"`
 	Within        string         `json:"within,omitempty"`
 	Module        grid.Input     `json:"module,omitzero"`
+	Key           []byte         `json:"key,omitempty"` // of an encrypted job, for this site alone
 	Unwanted      bool           `json:"unwanted,omitempty"`
 	anchor
 }
@@ -38,7 +39,7 @@ func (m *Machine) newPromisedFact(a *attempt, c plan.Commitment) *promisedFact {
 		NotBeforeMS: step.MS(c.NotBefore), DeadlineMS: step.MS(c.Deadline),
 		LatestStartMS: step.MS(c.LatestStart), Priority: c.Priority, Project: c.Project,
 		Overrun: c.Overrun, Holds: c.Holds, Module: a.module, StartByMS: step.MS(a.startBy),
-		Unwanted: a.unwanted, anchor: m.clocks.anchor(),
+		Key: a.key, Unwanted: a.unwanted, anchor: m.clocks.anchor(),
 	}
 	if c.Within != (grid.AttemptID{}) {
 		f.Within = c.Within.String()
@@ -124,7 +125,8 @@ func (m *Machine) keptPromises() []plan.Commitment {
 // takeUp goes on with an attempt that was promised a later start before the agent
 // died.
 func (m *Machine) takeUp(a *attempt, c plan.Commitment) {
-	a.module, a.estimate, a.accepted = a.place.Module, c.End.Sub(c.Start)-startGuard, m.now
+	a.module, a.key = a.place.Module, a.place.Key
+	a.estimate, a.accepted = c.End.Sub(c.Start)-startGuard, m.now
 	a.startBy, a.unwanted = step.FromMS(a.place.StartByMS), a.place.Unwanted
 	if a.reserves() {
 		a.phase = phaseReady

@@ -15,6 +15,8 @@ type quote struct {
 	parts grid.Parts
 	ask   plan.Ask
 	place plan.Quote
+
+	decrypts bool // the job is encrypted, and this site opens it
 }
 
 // startGuard is added to the run time in each place of the plan: it is the time between
@@ -112,7 +114,7 @@ func (m *Machine) measured(
 	}
 	site.Up = m.up(q.finish(m.now))
 	parts, refusal, ok := index.Measure(req, site)
-	q.parts = parts
+	q.parts, q.decrypts = parts, req.Encrypted
 	return q, refusal, ok
 }
 

@@ -38,6 +38,7 @@ type attempt struct {
 	submitter grid.SiteID
 	task      grid.Task
 	module    grid.Input // of the task, to be fetched with its inputs
+	key       []byte     // of an encrypted job, for this site alone
 	parts     grid.Parts // where the site stood when it accepted
 
 	phase     phase

@@ -20,6 +20,9 @@ type Broadcast struct {
 type Send struct {
 	To      grid.SiteID
 	Message protocol.Message
+	// Key is that of an encrypted job that an Award gives tasks of. The driver encrypts it for To
+	// alone and sends it with the award.
+	Key grid.JobKey `json:",omitempty"`
 }
 
 // SetTimer asks for TimerFired at a time; a time in the past fires immediately.
@@ -55,6 +58,9 @@ type Stage struct {
 	// Saved are checkpoints, the latest first: the first that is whole is laid out for the program.
 	Saved []grid.Checkpoint `json:",omitempty"`
 	Work  string            `json:",omitempty"` // with Saved: the task's grid.Task.WorkDigest
+	// Key is that of an encrypted job, as the award has brought it: for this site alone. All that
+	// the attempt leaves here is encrypted with it.
+	Key []byte `json:",omitempty"`
 }
 
 // StartAttempt runs a staged task in a sandbox under a lease: at LeaseUntil the
@@ -125,6 +131,7 @@ type Pull struct {
 	Checkpoint grid.Checkpoint
 	Work       string // the task's grid.Task.WorkDigest
 	From       grid.SiteID
+	Key        grid.JobKey `json:",omitempty"` // that opens it, of an encrypted job
 }
 
 // LetGo keeps data no longer for an attempt, or, if the token is 0, for its job's submission.
@@ -139,7 +146,8 @@ type Collect struct {
 	Attempt   grid.AttemptID
 	Outputs   []grid.CID
 	From      grid.SiteID
-	MostBytes int64 // of all outputs together; what is more is not fetched
+	MostBytes int64       // of all outputs together; what is more is not fetched
+	Key       grid.JobKey `json:",omitempty"` // that has to open them, of an encrypted job
 }
 
 // Archive gives ended jobs to the history on disk, under their IDs: giving one again changes

@@ -208,6 +208,8 @@ type Collected struct {
 	Problem string // empty: all outputs are here
 	// Local: the problem is this site's own, such as a full disk. The outputs are where they were.
 	Local bool `json:",omitempty"`
+	// Forged: what came is not what the task's site may leave, so that asking again is of no use.
+	Forged bool `json:",omitempty"`
 }
 
 // ShareChanged says what part of the ceilings the owner gives now: by the hours of the week, or

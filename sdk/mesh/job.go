@@ -169,7 +169,7 @@ func (m *Mesh) Output(ctx context.Context, id ID, index uint32, at string) (io.R
 	}
 	for _, left := range task[0].Outputs {
 		if left.Path == place(at) {
-			_, body, err := m.client.GetData(ctx, left.CID)
+			_, body, err := m.client.GetOutput(ctx, task[0].ID, left)
 			return body, err
 		}
 	}

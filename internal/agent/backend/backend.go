@@ -79,10 +79,15 @@ func userError(err error) error {
 // Submit makes a job durable and starts placing it. All its data must have been
 // stored here before. A request that is repeated with its key makes no second job.
 func (b *Backend) Submit(ctx context.Context, job grid.Job, key string) (grid.JobID, error) {
-	if made, err := b.madeBefore(job, key); made != "" || err != nil {
+	job, err := b.withKey(job)
+	if err != nil {
+		return "", err
+	}
+	made, err := b.madeBefore(job, key)
+	if made != "" || err != nil {
 		return made, err
 	}
-	if err := b.needData(job); err != nil {
+	if err = b.needData(job); err != nil {
 		return "", err
 	}
 	done, err := b.doneBefore(job)

@@ -5,6 +5,7 @@
 // does not know this package.
 //
 //	backend.go   jobs and data taken in, orders of the owner, errors in the API's words
+//	encrypted.go content of encrypted jobs taken in and given out
 //	views.go     jobs, tasks and sites as they are shown
 //	offers.go    how sites answered, in the last round and in those before
 //	why.go       why a job waits or was refused

@@ -23,7 +23,7 @@ func (b *Backend) TaskLog(
 	case where.ended && where.cid == "":
 		return io.NopCloser(eof{}), nil
 	case where.ended:
-		return b.storedLog(ctx, where.cid, q.Offset)
+		return b.storedLog(ctx, where, q.Offset)
 	case where.site == "":
 		return nil, fmt.Errorf("%w: the task has not started yet; its log begins when it runs",
 			view.ErrConflict)
@@ -42,6 +42,7 @@ type logPlace struct {
 	site    grid.SiteID
 	ended   bool
 	cid     grid.CID // when it has ended and printed something
+	key     grid.JobKey
 }
 
 func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) (logPlace, error) {
@@ -58,7 +59,7 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 	}
 	t := job.Tasks[task.Index]
 	attempt := grid.AttemptID{Task: t.Running(), Token: t.Token}
-	where := logPlace{attempt: attempt, ended: t.Phase.Ended()}
+	where := logPlace{attempt: attempt, ended: t.Phase.Ended(), key: job.Job.Encryption.Key}
 	if t.Phase >= grid.PhaseRunning {
 		where.site = t.Site
 	}
@@ -72,9 +73,9 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 }
 
 func (b *Backend) storedLog(
-	ctx context.Context, cid grid.CID, offset int64,
+	ctx context.Context, where logPlace, offset int64,
 ) (io.ReadCloser, error) {
-	body, err := b.data.Cat(ctx, cid)
+	body, err := b.agent.OpenContent(ctx, where.key, where.cid)
 	if err != nil {
 		return nil, userError(err)
 	}

@@ -290,6 +290,7 @@ func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item gri
 	for _, out := range t.Exit.Outputs {
 		v.Outputs = append(v.Outputs, view.OutputView{
 			Path: out.Path, To: to[out.Path], CID: out.CID, Bytes: out.Bytes, Dir: out.Dir,
+			Encrypted: job.Job.Spec.Encrypted,
 		})
 	}
 }

@@ -403,6 +403,23 @@ func (a *Agent) PutExecutable(ctx context.Context, body io.Reader) (view.DataRef
 	return ref, nil
 }
 
+// PutEncrypted implements api.Data: nothing is encrypted here.
+func (a *Agent) PutEncrypted(
+	ctx context.Context, _ string, u view.Upload, body io.Reader,
+) (view.DataRef, error) {
+	if u.Executable {
+		return a.PutExecutable(ctx, body)
+	}
+	return a.PutData(ctx, u.Tar, body)
+}
+
+// GetOutput implements api.Data.
+func (a *Agent) GetOutput(
+	ctx context.Context, _ grid.TaskID, cid grid.CID,
+) (view.DataRef, io.ReadCloser, error) {
+	return a.GetData(ctx, cid)
+}
+
 // GetData implements api.Data.
 func (a *Agent) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
 	ref, err := a.StatData(ctx, cid)

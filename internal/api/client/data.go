@@ -31,11 +31,44 @@ func (c *Client) PutExecutable(ctx context.Context, body io.Reader) (view.DataRe
 	return ask[view.DataRef](ctx, c, in, nil)
 }
 
+// PutEncrypted stores content for the job whose key has a name, encrypted.
+func (c *Client) PutEncrypted(
+	ctx context.Context, name string, u view.Upload, body io.Reader,
+) (view.DataRef, error) {
+	in := call{
+		method: http.MethodPut, path: "/data", kind: "application/octet-stream", body: source{body},
+		query: url.Values{"encrypt": {name}},
+	}
+	switch {
+	case u.Tar:
+		in.kind = "application/x-tar"
+	case u.Executable:
+		in.kind = "application/x-executable"
+	}
+	return ask[view.DataRef](ctx, c, in, nil)
+}
+
+// GetOutput opens what a task has left, as GetData does with data. The caller closes it.
+func (c *Client) GetOutput(
+	ctx context.Context, task string, out view.OutputView,
+) (view.DataRef, io.ReadCloser, error) {
+	if !out.Encrypted {
+		return c.GetData(ctx, out.CID)
+	}
+	return c.getData(ctx, out.CID, url.Values{"task": {task}})
+}
+
 // GetData opens stored data: a file's bytes, or a tar stream when the reference
 // says it is a directory. The caller closes it.
 func (c *Client) GetData(ctx context.Context, cid grid.CID) (view.DataRef, io.ReadCloser, error) {
+	return c.getData(ctx, cid, nil)
+}
+
+func (c *Client) getData(
+	ctx context.Context, cid grid.CID, query url.Values,
+) (view.DataRef, io.ReadCloser, error) {
 	answer, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/data/" + url.PathEscape(string(cid)),
+		method: http.MethodGet, path: "/data/" + url.PathEscape(string(cid)), query: query,
 	})
 	if err != nil {
 		return view.DataRef{}, nil, err

@@ -190,9 +190,32 @@ func methods() []method {
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return of(c.PutData(ctx, true, strings.NewReader("x")))
 		}, "PUT /data application/x-tar x", 201, `{"cid":"b"}`, view.DataRef{CID: "b"}},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return of(c.PutExecutable(ctx, strings.NewReader("x")))
-		}, "PUT /data application/x-executable x", 201, `{"cid":"b"}`, view.DataRef{CID: "b"}},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.PutExecutable(ctx, strings.NewReader("x")))
+			}, "PUT /data application/x-executable x", 201, `{"cid":"b"}`,
+			view.DataRef{CID: "b"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return of(c.PutEncrypted(ctx, "name", view.Upload{}, strings.NewReader("x")))
+			}, "PUT /data?encrypt=name application/octet-stream x", 201, `{"cid":"b"}`,
+			view.DataRef{CID: "b"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				u := view.Upload{Tar: true}
+				return of(c.PutEncrypted(ctx, "name", u, strings.NewReader("x")))
+			}, "PUT /data?encrypt=name application/x-tar x", 201, `{"cid":"b"}`,
+			view.DataRef{CID: "b"},
+		},
+		{
+			func(ctx context.Context, c *client.Client) (any, error) {
+				u := view.Upload{Executable: true}
+				return of(c.PutEncrypted(ctx, "name", u, strings.NewReader("x")))
+			}, "PUT /data?encrypt=name application/x-executable x", 201, `{"cid":"b"}`,
+			view.DataRef{CID: "b"},
+		},
 		{func(ctx context.Context, c *client.Client) (any, error) {
 			return textOf(c.TaskLog(ctx, grid.TaskID{Job: id, Index: 2}, view.LogQuery{
 				Stream: "stderr", Offset: 9, Follow: true,

@@ -30,6 +30,7 @@ type Behaviour struct {
 	Memory  int64             // bytes it wants; beyond the limit it ends with CauseMemory immediately
 	Disk    int64             // bytes it writes; beyond the limit it ends with CauseDisk immediately
 	Save    time.Duration     // it saves its state so often, and goes on from one; 0: it does not
+	Note    string            // one line that its state holds beside the time that it has run
 	Endless bool              // prints without end: ends with CauseOutput immediately
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 )
 
-// The state of a played program is the time that it has run.
+// The state of a played program is the time that it has run, and a line that it may have.
 
 func (p *process) saves() bool { return p.does.Save > 0 && lrm.CanSave(p.at.Task) }
 
@@ -23,7 +23,8 @@ func (p *process) goOn() {
 	if err != nil {
 		return
 	}
-	if ms, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+	first, _, _ := strings.Cut(string(text), "\n")
+	if ms, err := strconv.ParseInt(strings.TrimSpace(first), 10, 64); err == nil {
 		p.before = time.Duration(ms) * time.Millisecond
 		p.saved = p.before
 	}
@@ -36,7 +37,7 @@ func (p *process) saveDue() {
 	}
 	p.saved = p.ran()
 	dir := path.Join(p.at.WorkDir(), lrm.SaveDir)
-	text := strconv.FormatInt(p.saved.Milliseconds(), 10) + "\n"
+	text := strconv.FormatInt(p.saved.Milliseconds(), 10) + "\n" + p.does.Note
 	if os.WriteFile(path.Join(dir, "next"), []byte(text), 0o600) == nil {
 		_ = os.Rename(path.Join(dir, "next"), path.Join(dir, "state"))
 	}

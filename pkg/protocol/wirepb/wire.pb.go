@@ -1709,6 +1709,7 @@ type Requirement struct {
 	Reservation   string                 `protobuf:"bytes,12,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	Saves         bool                   `protobuf:"varint,13,opt,name=saves,proto3" json:"saves,omitempty"`
 	Signature     *Signature             `protobuf:"bytes,14,opt,name=signature,proto3" json:"signature,omitempty"` // left out where nobody has signed the job
+	Encrypted     bool                   `protobuf:"varint,15,opt,name=encrypted,proto3" json:"encrypted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1839,6 +1840,13 @@ func (x *Requirement) GetSignature() *Signature {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *Requirement) GetEncrypted() bool {
+	if x != nil {
+		return x.Encrypted
+	}
+	return false
 }
 
 // Signature is a claim that somebody vouches for what a job runs.
@@ -2115,6 +2123,7 @@ type Spec struct {
 	Overrun       uint32                 `protobuf:"varint,21,opt,name=overrun,proto3" json:"overrun,omitempty"`
 	Checkpoint    *Saving                `protobuf:"bytes,22,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	Signature     *Signature             `protobuf:"bytes,23,opt,name=signature,proto3" json:"signature,omitempty"`
+	Encrypted     bool                   `protobuf:"varint,24,opt,name=encrypted,proto3" json:"encrypted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2308,6 +2317,13 @@ func (x *Spec) GetSignature() *Signature {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *Spec) GetEncrypted() bool {
+	if x != nil {
+		return x.Encrypted
+	}
+	return false
 }
 
 // Saving is left out where the site decides.
@@ -2558,6 +2574,7 @@ type Offer struct {
 	ValidityNs    int64                  `protobuf:"varint,7,opt,name=validity_ns,json=validityNs,proto3" json:"validity_ns,omitempty"`
 	TasksNow      uint32                 `protobuf:"varint,8,opt,name=tasks_now,json=tasksNow,proto3" json:"tasks_now,omitempty"`
 	CoreMflops    int64                  `protobuf:"varint,9,opt,name=core_mflops,json=coreMflops,proto3" json:"core_mflops,omitempty"`
+	Decrypts      bool                   `protobuf:"varint,10,opt,name=decrypts,proto3" json:"decrypts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2653,6 +2670,13 @@ func (x *Offer) GetCoreMflops() int64 {
 		return x.CoreMflops
 	}
 	return 0
+}
+
+func (x *Offer) GetDecrypts() bool {
+	if x != nil {
+		return x.Decrypts
+	}
+	return false
 }
 
 type Refusal struct {
@@ -3832,6 +3856,7 @@ type Award struct {
 	HasNext       bool                   `protobuf:"varint,7,opt,name=has_next,json=hasNext,proto3" json:"has_next,omitempty"`
 	AskFirst      bool                   `protobuf:"varint,8,opt,name=ask_first,json=askFirst,proto3" json:"ask_first,omitempty"`
 	ClockMs       *int64                 `protobuf:"varint,9,opt,name=clock_ms,json=clockMs,proto3,oneof" json:"clock_ms,omitempty"`
+	Key           []byte                 `protobuf:"bytes,10,opt,name=key,proto3" json:"key,omitempty"` // of an encrypted job, for the site that is awarded
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3927,6 +3952,13 @@ func (x *Award) GetClockMs() int64 {
 		return *x.ClockMs
 	}
 	return 0
+}
+
+func (x *Award) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
 }
 
 type HoldOffer struct {
@@ -8379,7 +8411,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"upload_bps\x18\x04 \x01(\x03R\tuploadBps\x12#\n" +
 	"\rpotential_bps\x18\x05 \x01(\x03R\fpotentialBps\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x01\x10\x02\"\xe1\x03\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x01\x10\x02\"\xff\x03\n" +
 	"\vRequirement\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02os\x18\x02 \x01(\tR\x02os\x12\x12\n" +
@@ -8396,7 +8428,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\aproject\x18\v \x01(\tR\aproject\x12 \n" +
 	"\vreservation\x18\f \x01(\tR\vreservation\x12\x14\n" +
 	"\x05saves\x18\r \x01(\bR\x05saves\x124\n" +
-	"\tsignature\x18\x0e \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\"q\n" +
+	"\tsignature\x18\x0e \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\x12\x1c\n" +
+	"\tencrypted\x18\x0f \x01(\bR\tencrypted\"q\n" +
 	"\tSignature\x12\x0e\n" +
 	"\x02of\x18\x01 \x01(\rR\x02of\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
@@ -8413,7 +8446,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"2\n" +
 	"\x06EnvVar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x96\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xb4\x06\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12*\n" +
@@ -8443,7 +8476,8 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\x16 \x01(\v2\x13.mrs.wire.v1.SavingR\n" +
 	"checkpoint\x124\n" +
-	"\tsignature\x18\x17 \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\"_\n" +
+	"\tsignature\x18\x17 \x01(\v2\x16.mrs.wire.v1.SignatureR\tsignature\x12\x1c\n" +
+	"\tencrypted\x18\x18 \x01(\bR\tencrypted\"_\n" +
 	"\x06Saving\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\x12\x19\n" +
 	"\bevery_ns\x18\x02 \x01(\x03R\aeveryNs\x12\x14\n" +
@@ -8462,7 +8496,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\vstage_in_ns\x18\x06 \x01(\x03R\tstageInNs\x12\x15\n" +
 	"\x06run_ns\x18\a \x01(\x03R\x05runNs\x121\n" +
 	"\afurther\x18\b \x03(\v2\x17.mrs.wire.v1.CoordinateR\afurther\x12+\n" +
-	"\x11potential_unknown\x18\t \x01(\bR\x10potentialUnknown\"\x8d\x02\n" +
+	"\x11potential_unknown\x18\t \x01(\bR\x10potentialUnknown\"\xa9\x02\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12(\n" +
@@ -8474,7 +8508,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"validityNs\x12\x1b\n" +
 	"\ttasks_now\x18\b \x01(\rR\btasksNow\x12\x1f\n" +
 	"\vcore_mflops\x18\t \x01(\x03R\n" +
-	"coreMflops\"_\n" +
+	"coreMflops\x12\x1a\n" +
+	"\bdecrypts\x18\n" +
+	" \x01(\bR\bdecrypts\"_\n" +
 	"\aRefusal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\rR\x06reason\x12\x14\n" +
 	"\x05never\x18\x02 \x01(\bR\x05never\x12\x12\n" +
@@ -8577,7 +8613,7 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12%\n" +
 	"\x04item\x18\x03 \x01(\v2\x11.mrs.wire.v1.ItemR\x04item\x12-\n" +
 	"\x05saved\x18\x04 \x03(\v2\x17.mrs.wire.v1.CheckpointR\x05saved\x12\x17\n" +
-	"\acopy_of\x18\x05 \x01(\rR\x06copyOf\"\xa5\x02\n" +
+	"\acopy_of\x18\x05 \x01(\rR\x06copyOf\"\xb7\x02\n" +
 	"\x05Award\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x19\n" +
 	"\boffer_id\x18\x02 \x01(\x04R\aofferId\x12%\n" +
@@ -8587,7 +8623,9 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\trunner_up\x18\x06 \x01(\x01R\brunnerUp\x12\x19\n" +
 	"\bhas_next\x18\a \x01(\bR\ahasNext\x12\x1b\n" +
 	"\task_first\x18\b \x01(\bR\baskFirst\x12\x1e\n" +
-	"\bclock_ms\x18\t \x01(\x03H\x00R\aclockMs\x88\x01\x01B\v\n" +
+	"\bclock_ms\x18\t \x01(\x03H\x00R\aclockMs\x88\x01\x01\x12\x10\n" +
+	"\x03key\x18\n" +
+	" \x01(\fR\x03keyB\v\n" +
 	"\t_clock_ms\"\xb1\x01\n" +
 	"\tHoldOffer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +

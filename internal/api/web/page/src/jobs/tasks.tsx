@@ -121,7 +121,7 @@ function Results({ task }: { task: Task }) {
           <a
             key={o.path}
             class="result"
-            href={`/api/v1/data/${o.cid}`}
+            href={`/api/v1/data/${o.cid}${o.encrypted ? `?task=${task.id}` : ""}`}
             download={o.dir ? `${name}.tar` : name}
           >
             {name} ({bytes(o.bytes)})

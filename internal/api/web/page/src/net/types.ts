@@ -172,6 +172,7 @@ export interface Output {
   cid: string;
   bytes: number;
   dir: boolean;
+  encrypted?: boolean; // the task is named when it is asked for
 }
 
 export interface Attempt {

@@ -120,7 +120,7 @@ func TestLeasesReachTheAgent(t *testing.T) {
 	c := config.Default(config.PresetTest, func(string) (string, bool) { return "", false })
 	c.StateDir = t.TempDir()
 	c.Lease.Length, c.Lease.Reserved = 4*time.Second, 7*time.Minute
-	got, err := assemble(t.Context(), c, obs.NewRegistry(), obs.Or(nil))
+	got, err := assemble(t.Context(), c, nil, obs.NewRegistry(), obs.Or(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

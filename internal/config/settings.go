@@ -143,7 +143,7 @@ func givenSettings() []setting[Agent] {
 		key("sandbox", "what commands run in",
 			func(a *Agent) *string { return &a.Sandbox },
 			asWord(sandboxAuto, sandboxBubblewrap, sandboxGVisor)),
-		key("commands", "bounded: only where the kernel holds all that they take, files in memory; "+
+		key("commands", "bounded: only where the kernel holds all they take, files in memory; "+
 			"unbounded: what it does not hold is watched by looking, files on the disk",
 			func(a *Agent) *string { return &a.Commands },
 			asWord(CommandsBounded, CommandsUnbounded)),

@@ -63,7 +63,7 @@ func (p *parser) placing(key string, node *yaml.Node) bool {
 	case "placing":
 		p.file.Flood = p.oneOf(node, key, placingOnce, placingFlood) == 1
 	default:
-		return p.encrypt(key, node) || p.redundancy(key, node)
+		return p.redundancy(key, node)
 	}
 	return true
 }

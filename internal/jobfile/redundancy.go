@@ -30,7 +30,7 @@ func (p *parser) redundancy(key string, node *yaml.Node) bool {
 	case "verify":
 		r.Verify = p.number(node, key, "results in one, such as .02")
 	default:
-		return false
+		return p.encrypt(key, node)
 	}
 	return true
 }

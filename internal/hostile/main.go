@@ -11,6 +11,7 @@
 //	go run ./internal/hostile -short          jobs and local users against this machine
 //	go run ./internal/hostile -only sandbox   rows and tests with that word
 //	go run ./internal/hostile -as nobody      as an ordinary user; root alone can say so
+//	go run ./internal/hostile -as nobody -delegate   ... that may divide control groups
 //	go run ./internal/hostile -without gate   with a wall removed: the attack must break through
 //	go run ./internal/hostile -without all    each wall of testdata/walls.txt removed in turn
 //
@@ -21,6 +22,7 @@
 //	find.go     in which packages the tests are
 //	trial.go    test programs: made, run, what they say
 //	account.go  run as another user
+//	delegate_linux.go  ... with control groups of that user's
 //	walls.go    walls removed
 package main
 
@@ -41,6 +43,7 @@ type options struct {
 	short         bool
 	only, without string
 	user          string
+	delegate      bool
 }
 
 var (
@@ -54,6 +57,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "only attacks whose row or tests have this in them")
 	flag.StringVar(&o.without, "without", "", "remove this wall, or all in turn")
 	flag.StringVar(&o.user, "as", "", "run the tests as this user; for root alone")
+	flag.BoolVar(&o.delegate, "delegate", false, "give the user of -as control groups to divide")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o, os.Stdout)
@@ -81,6 +85,12 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	l := lab{known: known, account: account, out: out}
+	if o.delegate {
+		if l.groups, err = delegate(account); err != nil {
+			return err
+		}
+		defer func() { _ = l.groups.end() }() // who looks for what is left finds empty groups
+	}
 	if o.without != "" {
 		return l.withoutWalls(ctx, o.without)
 	}

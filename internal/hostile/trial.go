@@ -19,6 +19,7 @@ import (
 type lab struct {
 	known   map[string][]place
 	account *account
+	groups  delegation
 	out     io.Writer
 }
 
@@ -124,7 +125,7 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 	if err := l.account.dress(attempt, home); err != nil {
 		return nil, err
 	}
-	text, failure := attempt.CombinedOutput()
+	text, failure := l.groups.run(attempt)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -42,7 +42,7 @@ func Enter(dir string, trial []string) error {
 	if err != nil {
 		return err
 	}
-	if scoped := append(scope(), way...); try(slices.Concat(scoped, trial, []string{dir})) == nil {
+	if scoped := append(scope(os.Geteuid()), way...); try(slices.Concat(scoped, trial, []string{dir})) == nil {
 		way = scoped
 	} else if err = try(slices.Concat(way, trial, []string{dir})); err != nil {
 		return err
@@ -75,14 +75,15 @@ func wayIn() ([]string, error) {
 }
 
 // scope is the beginning of the command that runs another one in a scope of the user's systemd, in
-// which it may make control groups; nothing for a service, which has a group of its own, and where
-// the user has no systemd.
-func scope() []string {
-	service := os.Getenv("SYSTEMD_EXEC_PID") == strconv.Itoa(os.Getpid())
+// which it may make control groups; nothing for root, for a service, which has a group of its own,
+// and where the user has no systemd. Services before systemd 248 are told by NOTIFY_SOCKET alone.
+func scope(user int) []string {
+	service := os.Getenv("NOTIFY_SOCKET") != "" ||
+		os.Getenv("SYSTEMD_EXEC_PID") == strconv.Itoa(os.Getpid())
 	runtime := os.Getenv("XDG_RUNTIME_DIR")
 	_, missing := os.Stat(filepath.Join(runtime, "systemd", "private"))
 	run, err := exec.LookPath("systemd-run")
-	if os.Geteuid() == 0 || service || runtime == "" || missing != nil || err != nil {
+	if user == 0 || service || runtime == "" || missing != nil || err != nil {
 		return nil
 	}
 	return []string{

@@ -135,7 +135,9 @@ func exchange(
 	if err = h.Connect(reach, inviter); err != nil {
 		return answer, Welcome{}, fmt.Errorf("%w: %w", ErrNotReached, err)
 	}
-	stream, err := h.NewStream(ctx, inviter.ID, protocol.JoinStreamID)
+	// A connection that the inviter has shut since is an answer, and no reason to dial again.
+	connected := network.WithNoDial(ctx, "join")
+	stream, err := h.NewStream(connected, inviter.ID, protocol.JoinStreamID)
 	if err != nil {
 		return answer, Welcome{}, fmt.Errorf("ask the inviter: %w", err)
 	}

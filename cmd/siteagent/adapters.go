@@ -103,7 +103,7 @@ func savingWhole(
 // holdCommands has the agent start itself again where it can give commands file systems of their
 // own. It returns where that was done, where it is not wanted, and where it cannot be done, with the
 // reason.
-func holdCommands(c config.Agent) error {
+func holdCommands(ctx context.Context, c config.Agent) error {
 	if !slices.Contains(c.Kinds, grid.KindCommand) || c.Commands != config.CommandsBounded {
 		return nil
 	}
@@ -111,7 +111,7 @@ func holdCommands(c config.Agent) error {
 	if err != nil {
 		return fmt.Errorf("find own executable: %w", err)
 	}
-	return scratch.Enter(c.StateDir, []string{self, scratch.Arg})
+	return scratch.Enter(ctx, c.StateDir, []string{self, scratch.Arg})
 }
 
 func makeAdapter(

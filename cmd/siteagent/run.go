@@ -70,7 +70,7 @@ func run(ctx context.Context, s *settings) error {
 	if err = os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
-	unheld := holdCommands(c)
+	unheld := holdCommands(ctx, c)
 	hang := catchHangUps()
 	metrics := obs.NewRegistry()
 	metrics.GaugeVec("build_info", "1; its labels name the program.", "version", "go").

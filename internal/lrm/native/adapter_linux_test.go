@@ -65,7 +65,9 @@ func TestMain(m *testing.M) {
 }
 
 // enter goes where file systems can be mounted.
-func enter() error { return scratch.Enter(os.TempDir(), []string{os.Args[0], scratch.Arg}) }
+func enter() error {
+	return scratch.Enter(context.Background(), os.TempDir(), []string{os.Args[0], scratch.Arg})
+}
 
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "lrm-native-test-")

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"kernel.org/pub/linux/libs/security/libcap/cap"
+	rights "kernel.org/pub/linux/libs/security/libcap/cap"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // done before, when it gives up what is needed no more of what was got on the way, and where it
 // cannot be done, with the reason. dir is a directory to try it in; trial is the command whose body
 // is Trial, without the directory.
-func Enter(dir string, trial []string) error {
+func Enter(ctx context.Context, dir string, trial []string) error {
 	if here() {
 		return giveUp()
 	}
@@ -42,9 +42,10 @@ func Enter(dir string, trial []string) error {
 	if err != nil {
 		return err
 	}
-	if scoped := append(scope(os.Geteuid()), way...); try(slices.Concat(scoped, trial, []string{dir})) == nil {
+	trial = append(slices.Clone(trial), dir)
+	if scoped := append(scope(os.Geteuid()), way...); try(ctx, append(scoped, trial...)) == nil {
 		way = scoped
-	} else if err = try(slices.Concat(way, trial, []string{dir})); err != nil {
+	} else if err = try(ctx, append(way, trial...)); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -81,6 +82,7 @@ func scope(user int) []string {
 	service := os.Getenv("NOTIFY_SOCKET") != "" ||
 		os.Getenv("SYSTEMD_EXEC_PID") == strconv.Itoa(os.Getpid())
 	runtime := os.Getenv("XDG_RUNTIME_DIR")
+	//nolint:gosec // the user's own directory
 	_, missing := os.Stat(filepath.Join(runtime, "systemd", "private"))
 	run, err := exec.LookPath("systemd-run")
 	if user == 0 || service || runtime == "" || missing != nil || err != nil {
@@ -92,8 +94,8 @@ func scope(user int) []string {
 }
 
 // try runs a command line that ends well where the program could run in the same way.
-func try(line []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), trialLimit)
+func try(ctx context.Context, line []string) error {
+	ctx, cancel := context.WithTimeout(ctx, trialLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...) //nolint:gosec // a line of our own
 	out, err := cmd.CombinedOutput()
@@ -121,9 +123,9 @@ func giveUp() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	kept := cap.NewSet()
-	for _, flag := range []cap.Flag{cap.Permitted, cap.Effective} {
-		if err := kept.SetFlag(flag, true, cap.SYS_ADMIN); err != nil {
+	kept := rights.NewSet()
+	for _, flag := range []rights.Flag{rights.Permitted, rights.Effective} {
+		if err := kept.SetFlag(flag, true, rights.SYS_ADMIN); err != nil {
 			return err
 		}
 	}

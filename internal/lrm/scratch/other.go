@@ -2,7 +2,10 @@
 
 package scratch
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // Arg is the argument of a trial, which no other system makes.
 const Arg = "__try-mount"
@@ -11,7 +14,7 @@ const Arg = "__try-mount"
 var errLinux = errors.New("file systems of a size that the kernel holds are made on Linux only")
 
 // Enter does nothing.
-func Enter(string, []string) error { return errLinux }
+func Enter(context.Context, string, []string) error { return errLinux }
 
 // Trial fails.
 func Trial(string) int { return 1 }

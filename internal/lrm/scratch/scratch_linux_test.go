@@ -1,6 +1,7 @@
 package scratch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(scratch.Trial(os.Args[2]))
 	}
 	if len(os.Args) == 4 && os.Args[1] == argInside {
-		if err := scratch.Enter(os.Args[3], []string{os.Args[0], scratch.Arg}); err != nil {
+		if err := scratch.Enter(context.Background(), os.Args[3], []string{os.Args[0], scratch.Arg}); err != nil {
 			fmt.Println("cannot:", err)
 			os.Exit(0)
 		}
@@ -145,7 +146,7 @@ func TestNobodyElseSeesWhatIsMounted(t *testing.T) {
 func TestWhereNothingCanBeMounted(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if err := scratch.Enter(dir, []string{"/bin/true"}); err == nil ||
+	if err := scratch.Enter(t.Context(), dir, []string{"/bin/true"}); err == nil ||
 		!strings.Contains(err.Error(), "install the package util-linux") {
 		t.Errorf("Enter = %v", err)
 	}
@@ -156,7 +157,7 @@ func TestWhereNothingCanBeMounted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "unshare"), []byte(fake), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := scratch.Enter(dir, []string{"/bin/true"}); err == nil ||
+	if err := scratch.Enter(t.Context(), dir, []string{"/bin/true"}); err == nil ||
 		!strings.Contains(err.Error(), "Operation not permitted") {
 		t.Errorf("Enter = %v", err)
 	}

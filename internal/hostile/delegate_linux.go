@@ -28,7 +28,7 @@ func delegate(to *account) (delegation, error) {
 	var made delegation
 	for _, parent := range own {
 		dir := filepath.Join(parent, "hostile-"+strconv.Itoa(os.Getpid()))
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // as groups are
 			return nil, errors.Join(fmt.Errorf("-delegate: %w", err), made.end())
 		}
 		made = append(made, dir)
@@ -104,7 +104,7 @@ func (d delegation) run(cmd *exec.Cmd) ([]byte, error) {
 	}
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		return nil, err
 	}
 	var errs []error
@@ -112,7 +112,7 @@ func (d delegation) run(cmd *exec.Cmd) ([]byte, error) {
 		pid := []byte(strconv.Itoa(cmd.Process.Pid))
 		errs = append(errs, os.WriteFile(filepath.Join(dir, "cgroup.procs"), pid, 0))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err = errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	_, err = io.WriteString(gate, "\n")

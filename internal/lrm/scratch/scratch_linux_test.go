@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(scratch.Trial(os.Args[2]))
 	}
 	if len(os.Args) == 4 && os.Args[1] == argInside {
-		if err := scratch.Enter(context.Background(), os.Args[3], []string{os.Args[0], scratch.Arg}); err != nil {
+		trial := []string{os.Args[0], scratch.Arg}
+		if err := scratch.Enter(context.Background(), os.Args[3], trial); err != nil {
 			fmt.Println("cannot:", err)
 			os.Exit(0)
 		}

@@ -45,8 +45,8 @@ func delegate(to *account) (delegation, error) {
 	return made, nil
 }
 
-// ownGroups are the directories of this process's groups, in the hierarchies that bound what commands
-// take and in that of version 2.
+// ownGroups are the directories of this process's groups, in the hierarchies that bound what
+// commands take and in that of version 2.
 func ownGroups() ([]string, error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -73,8 +73,8 @@ func ownGroups() ([]string, error) {
 	return dirs, nil
 }
 
-// bounds reports whether a hierarchy bounds what commands take: one of version 2, whose name is empty,
-// or one of version 1 with a controller that does.
+// bounds reports whether a hierarchy bounds what commands take: one of version 2, whose name is
+// empty, or one of version 1 with a controller that does.
 func bounds(controllers string) bool {
 	return controllers == "" || slices.ContainsFunc(
 		strings.Split(controllers, ","),

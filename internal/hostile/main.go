@@ -11,7 +11,7 @@
 //	go run ./internal/hostile -short          jobs and local users against this machine
 //	go run ./internal/hostile -only sandbox   rows and tests with that word
 //	go run ./internal/hostile -as nobody      as an ordinary user; root alone can say so
-//	go run ./internal/hostile -as nobody -delegate   ... that may divide control groups
+//	go run ./internal/hostile -delegate       ... that may divide control groups, with -as
 //	go run ./internal/hostile -without gate   with a wall removed: the attack must break through
 //	go run ./internal/hostile -without all    each wall of testdata/walls.txt removed in turn
 //
@@ -21,8 +21,8 @@
 //	attacks.go  the rows of the documents
 //	find.go     in which packages the tests are
 //	trial.go    test programs: made, run, what they say
-//	account.go  run as another user
-//	delegate_linux.go  ... with control groups of that user's
+//	account*.go run as another user
+//	delegate_*.go ... with control groups of that user's
 //	walls.go    walls removed
 package main
 

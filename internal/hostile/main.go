@@ -11,7 +11,6 @@
 //	go run ./internal/hostile -short          jobs and local users against this machine
 //	go run ./internal/hostile -only sandbox   rows and tests with that word
 //	go run ./internal/hostile -as nobody      as an ordinary user; root alone can say so
-//	go run ./internal/hostile -delegate       ... that may divide control groups, with -as
 //	go run ./internal/hostile -without gate   with a wall removed: the attack must break through
 //	go run ./internal/hostile -without all    each wall of testdata/walls.txt removed in turn
 //
@@ -21,8 +20,7 @@
 //	attacks.go  the rows of the documents
 //	find.go     in which packages the tests are
 //	trial.go    test programs: made, run, what they say
-//	account*.go run as another user
-//	delegate_*.go ... with control groups of that user's
+//	account.go  run as another user
 //	walls.go    walls removed
 package main
 
@@ -43,7 +41,6 @@ type options struct {
 	short         bool
 	only, without string
 	user          string
-	delegate      bool
 }
 
 var (
@@ -57,7 +54,6 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "only attacks whose row or tests have this in them")
 	flag.StringVar(&o.without, "without", "", "remove this wall, or all in turn")
 	flag.StringVar(&o.user, "as", "", "run the tests as this user; for root alone")
-	flag.BoolVar(&o.delegate, "delegate", false, "give the user of -as control groups to divide")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o, os.Stdout)
@@ -85,12 +81,6 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	l := lab{known: known, account: account, out: out}
-	if o.delegate {
-		if l.groups, err = delegate(account); err != nil {
-			return err
-		}
-		defer func() { _ = l.groups.end() }() // who looks for what is left finds empty groups
-	}
 	if o.without != "" {
 		return l.withoutWalls(ctx, o.without)
 	}

@@ -19,7 +19,6 @@ import (
 type lab struct {
 	known   map[string][]place
 	account *account
-	groups  delegation
 	out     io.Writer
 }
 
@@ -125,7 +124,7 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 	if err := l.account.dress(attempt, home); err != nil {
 		return nil, err
 	}
-	text, failure := l.groups.run(attempt)
+	text, failure := attempt.CombinedOutput()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -373,7 +373,7 @@ func TestWhatTheAdapterOffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.NoGroups, config.Sandbox = true, Bubblewrap
+	config.NoGroups, config.Unbounded, config.Sandbox = true, true, Bubblewrap
 	config.Bwrap = pickyBwrap(t, "/proc")
 	a, err := New(t.Context(), config)
 	if err != nil {

@@ -101,8 +101,8 @@ func savingWhole(
 }
 
 // holdCommands has the agent start itself again where it can give commands file systems of their
-// own. It returns where that was done, where it is not wanted, and where it cannot be done, with the
-// reason.
+// own. It returns where that was done, where it is not wanted, and, with the reason, where it cannot
+// be done.
 func holdCommands(ctx context.Context, c config.Agent) error {
 	if !slices.Contains(c.Kinds, grid.KindCommand) || c.Commands != config.CommandsBounded {
 		return nil

@@ -58,8 +58,8 @@ reads its inputs and writes its outputs itself (docs/tes.md).`,
 			}
 			if jobfile.IsTES(source.data) {
 				if follow.noWait || hold || encrypt {
-					return usage("--no-wait, --hold, --encrypt: a task of GA4GH TES has none of them; " +
-						"write a job file")
+					return usage("--no-wait, --hold, --encrypt: a task of GA4GH TES has none of " +
+						"them; write a job file")
 				}
 				return a.submitTES(cmd.Context(), source, follow)
 			}

@@ -284,8 +284,8 @@ func interfaceSettings() []setting[Agent] {
 			func(a *Agent) *[]string { return &a.TES.Images }, asList[string]()),
 		key("tes.files", "directories whose files workflow engines' tasks may read and write",
 			func(a *Agent) *[]string { return &a.TES.Files }, asList[string]()),
-		key("tes.mounts", "directories in those of tes.files in which a task may also change and delete "+
-			"what its inputs are",
+		key("tes.mounts", "directories in those of tes.files in which a task may also change and "+
+			"delete what its inputs are",
 			func(a *Agent) *[]string { return &a.TES.Mounts }, asList[string]()),
 		key("tes.urls", "beginnings of the addresses that workflow engines' tasks may read, "+
 			"such as https://data.example.org/public/",

@@ -156,7 +156,8 @@ func (m *Machine) onDeclined(from grid.SiteID, msg protocol.Declined) {
 		if t == nil || !t.unanswered() {
 			continue
 		}
-		requoted = requoted && j.decrypts(*msg.Quote) && m.peers.completed(j.req, from, *msg.Quote).Parts.Distance > t.distance
+		requoted = requoted && j.decrypts(*msg.Quote) &&
+			m.peers.completed(j.req, from, *msg.Quote).Parts.Distance > t.distance
 		t.log("declined: "+msg.Refusal.Reason.String(), m.now)
 		if j.traits.promise {
 			t.remember(from) // it could not keep what it held

@@ -28,8 +28,8 @@ func checkKey(job grid.Job, by step.Ordered) error {
 // needsKey refuses to keep a job that no site could open.
 func needsKey(job grid.Job) error {
 	if job.Spec.Encrypted && job.Encryption.Key == "" {
-		return fmt.Errorf("%w: encrypt: the job has no key; its agent makes one when it is submitted",
-			grid.ErrInvalid)
+		return fmt.Errorf("%w: encrypt: the job has no key; "+
+			"its agent makes one when it is submitted", grid.ErrInvalid)
 	}
 	return nil
 }

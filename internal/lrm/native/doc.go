@@ -18,16 +18,17 @@
 // process does. Under gVisor it runs on a kernel of its own, as that kernel's root
 // without any capability; the kernel runs in such namespaces and dies with them.
 //
-// The kernel holds limits: memory, processes and cores by cgroups, version 2 or 1, what is written by
-// a file system of the attempt's own in memory, which counts as its memory. Where it cannot, commands
-// are not offered, unless the owner allows that: then memory and processes are watched by looking, up
-// to forty times a second, and bounded for each process by the kernel; so is the disk, on which no
-// file gets larger than the limit. Support.Walls says which.
+// The kernel holds limits: memory, processes and cores by cgroups, version 2 or 1, and what is
+// written by a file system of the attempt's own in memory, which counts as its memory. Where it
+// cannot, commands are not offered, unless the owner allows that: then memory and processes are
+// watched by looking, up to forty times a second, and bounded for each process by the kernel; so
+// is the disk, on which no file gets larger than the limit. Support.Walls says which.
 //
 // Ends: the command's exit code is CauseExited, 127 if it was not found, 126 if
 // it cannot be executed, 128 plus the signal's number if it was killed. A command
 // that failed after it was refused memory or disk is CauseMemory or CauseDisk: by
-// the group's counter of kills, by SIGXFSZ, or by what it says on its standard error.
+// the group's counter of kills, by SIGXFSZ, a full file system, or what it says on its standard
+// error.
 //
 //	adapter.go       Config, Adapter: what the agent asks
 //	host.go          which sandbox this machine has, by trying

@@ -94,11 +94,11 @@ const unbounded = "no commands: the agent runs as root and may not make control 
 
 // bound has the kernel hold what commands take, or says why it cannot.
 func (h *host) bound(config Config) error {
-	const remedy = "; to have them watched by looking instead, which a hostile command can outrun: " +
-		"siteagent config set commands unbounded"
+	const remedy = "; to have them watched by looking instead, which a hostile command can " +
+		"outrun: siteagent config set commands unbounded"
 	if !h.groups.memory() || !h.groups.pids() {
-		return errors.New("no commands: the agent may make no control groups that hold their memory " +
-			"and their number of processes; run it as a service with Delegate=yes" + remedy)
+		return errors.New("no commands: the agent may make no control groups that hold their " +
+			"memory and their number of processes; run it as a service with Delegate=yes" + remedy)
 	}
 	err := config.Unheld
 	if err == nil {

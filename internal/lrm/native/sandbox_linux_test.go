@@ -824,7 +824,8 @@ func TestWhatIsNotHeldIsNotRun(t *testing.T) {
 	}
 	h := host{groups: groups{{controllers: all}}}
 	err := h.bound(Config{RecordPath: record})
-	if works := scratch.Works(filepath.Dir(record)); (err == nil) != (works == nil) || h.held != (err == nil) {
+	works := scratch.Works(filepath.Dir(record))
+	if (err == nil) != (works == nil) || h.held != (err == nil) {
 		t.Errorf("%v, though a trial says %v", err, works)
 	}
 }

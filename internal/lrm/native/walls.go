@@ -36,7 +36,8 @@ func (h *host) walls() []lrm.Wall {
 			Ceiling: "memory", How: memory,
 			Trial: &lrm.Trial{
 				Args:   shell("x=0123456789abcdef; while :; do x=$x$x; done"),
-				Limits: lrm.Limits{MemoryBytes: trialMemory, DiskBytes: trialDisk}, Want: grid.CauseMemory,
+				Limits: lrm.Limits{MemoryBytes: trialMemory, DiskBytes: trialDisk},
+				Want:   grid.CauseMemory,
 			},
 		},
 		{

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,8 +42,9 @@ func marks() []string {
 
 func long(mark string) string { return strings.Repeat(mark+" ", 2000) }
 
-// reader plays a program that reads its inputs, saves its state, and leaves what it has read.
-func reader(run time.Duration) func(lrm.Attempt) fake.Behaviour {
+// reader plays a program that reads its inputs, saves its state, and leaves what it has read. It ends
+// only where it starts after its first site was lost.
+func reader(lost *atomic.Bool) func(lrm.Attempt) fake.Behaviour {
 	return func(a lrm.Attempt) fake.Behaviour {
 		read := func(path string) string {
 			text, err := os.ReadFile(path)
@@ -52,7 +54,10 @@ func reader(run time.Duration) func(lrm.Attempt) fake.Behaviour {
 			return string(text)
 		}
 		b := fake.Behaviour{
-			Run: run, Save: 20 * time.Millisecond, Note: long(markState), Stdout: long(markLog),
+			Run: -1, Save: 20 * time.Millisecond, Note: long(markState), Stdout: long(markLog),
+		}
+		if lost.Load() {
+			b.Run = time.Second
 		}
 		seen := "module " + fmt.Sprint(read(a.ModulePath) == long(markModule))
 		for _, in := range a.Inputs {
@@ -191,7 +196,7 @@ func (w *awards) take(to grid.SiteID, m protocol.Message) bool {
 }
 
 // secretMesh is a submitter with two standbys and two sites more, each of which plays the reader.
-func secretMesh(t *testing.T, sent *awards) []*node {
+func secretMesh(t *testing.T, sent *awards, lost *atomic.Bool) []*node {
 	t.Helper()
 	c := agent.Plans(t, 5)
 	c[0].Standbys.Count = 2
@@ -199,7 +204,7 @@ func secretMesh(t *testing.T, sent *awards) []*node {
 	var nodes []*node
 	for i := range c {
 		c[i].Standbys.Accept = true
-		c[i].Adapters[grid.KindWasm] = fake.New(fake.Config{Script: reader(3 * time.Second)})
+		c[i].Adapters[grid.KindWasm] = fake.New(fake.Config{Script: reader(lost)})
 		nodes = append(nodes, start(t, c[i], nodes...))
 	}
 	for _, n := range nodes {
@@ -214,7 +219,9 @@ func secretMesh(t *testing.T, sent *awards) []*node {
 
 // moved runs a job until a checkpoint of it counts, loses its site, and waits for its end
 // elsewhere. It gives the task, and the marks that each node has kept.
-func moved(t *testing.T, nodes []*node, job grid.Job) (grid.TaskID, view.TaskView, [][]string) {
+func moved(
+	t *testing.T, nodes []*node, job grid.Job, lost *atomic.Bool,
+) (grid.TaskID, view.TaskView, [][]string) {
 	t.Helper()
 	owner := nodes[0]
 	job.Spec.Checkpoint = grid.Saving{Every: time.Second}
@@ -238,6 +245,7 @@ func moved(t *testing.T, nodes []*node, job grid.Job) (grid.TaskID, view.TaskVie
 	for i, n := range nodes {
 		found[i] = n.kept(t, marks()...)
 	}
+	lost.Store(true)
 	for _, n := range nodes {
 		if n.Self() == first {
 			n.die(t)
@@ -266,10 +274,11 @@ func TestOnlyItsSitesReadAnEncryptedJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var sent awards
-			nodes := secretMesh(t, &sent)
+			var lost atomic.Bool
+			nodes := secretMesh(t, &sent, &lost)
 			owner := nodes[0]
 			standbys := standbysOf(t, nodes, owner.Self())
-			id, task, found := moved(t, nodes, owner.secretJob(t, encrypted))
+			id, task, found := moved(t, nodes, owner.secretJob(t, encrypted), &lost)
 			want := seenAll + long(markOutput)
 			if got := owner.result(t, id, task); got != want {
 				t.Errorf("the result has %d bytes and begins %.60q", len(got), got)
@@ -361,7 +370,8 @@ func checkKeys(t *testing.T, owner *node, others []*node, sent *awards) {
 func TestAnEncryptedJobOutlivesItsSubmitter(t *testing.T) {
 	t.Parallel()
 	var sent awards
-	nodes := secretMesh(t, &sent)
+	var lost atomic.Bool
+	nodes := secretMesh(t, &sent, &lost)
 	owner := nodes[0]
 	// The standbys take no work, as one of them is to act when the site is lost.
 	for _, n := range standbysOf(t, nodes, owner.Self()) {
@@ -381,6 +391,7 @@ func TestAnEncryptedJobOutlivesItsSubmitter(t *testing.T) {
 	})
 	owner.die(t)
 	acting := actsFor(t, nodes[1:], owner.Self())
+	lost.Store(true)
 	for _, n := range nodes[1:] {
 		if n.Self() == first {
 			n.die(t)

@@ -291,6 +291,28 @@ func TestWhatIsRefusedAtABorder(t *testing.T) {
 	}
 }
 
+// A gateway may be connected before the machine has heard of the link: what it has is asked for all
+// the same. One that is gone by then is none.
+func TestAGatewayIsConnectedBeforeItsLinkIsTold(t *testing.T) {
+	r, id, _ := hosted(t)
+	r.early = true
+	r.restart()
+	r.now = r.now.Add(r.cfg.Renew)
+	r.do(step.TimerFired{Key: step.TimerKey{Name: timerRenew, ID: string(other)}})
+	asked := wantSaid[protocol.BorderRenew](t, r)
+	if !slices.Contains(asked.Attempts, id) {
+		t.Errorf("asks for the leases of %v, want %s", asked.Attempts, id)
+	}
+	r.do(step.NeighbourGone{Domain: other})
+	r.do(step.LinksChanged{})
+	r.do(step.NeighbourSeen{Domain: other, Name: "other"})
+	r.do(step.NeighbourGone{Domain: other})
+	r.do(step.LinksChanged{Links: r.links})
+	if l := r.m.Links()[0]; l.Link.Domain != other || l.Connected {
+		t.Errorf("%+v, want it not connected", l)
+	}
+}
+
 // A stranger's orders are stopped, and nothing more of it is taken.
 func TestAStrangerHasNothingHere(t *testing.T) {
 	r, id, _ := hosted(t)

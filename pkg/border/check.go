@@ -18,6 +18,7 @@ func (m *Machine) Check() error {
 		{"guests", len(m.guests), m.cfg.MaxOrders},
 		{"receipts", len(m.receipts), m.cfg.MaxOrders},
 		{"links", len(m.near.links), maxLinks},
+		{"early neighbours", len(m.near.early), maxLinks},
 		{"members", len(m.near.cores), maxMembers + 1},
 		{"jobs of neighbours", len(m.foreign), m.cfg.MaxQueries + m.cfg.MaxOrders},
 		{"disowned", len(m.disowned), m.cfg.MaxQueries},

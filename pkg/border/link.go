@@ -28,6 +28,9 @@ type link struct {
 // neighbours holds the links of the domain, and what its members can do.
 type neighbours struct {
 	links map[grid.SiteID]*link
+	// early are the gateways that were connected before their domains' links were told of: the
+	// streams and the decisions about links come from different sides.
+	early map[grid.SiteID]grid.SiteID
 	cores map[grid.SiteID]int64 // of each member that is there, and of this site; thousandths
 	// capacity is the sum of cores: that of the domain.
 	capacity int64
@@ -35,7 +38,8 @@ type neighbours struct {
 
 func newNeighbours() neighbours {
 	return neighbours{
-		links: make(map[grid.SiteID]*link), cores: make(map[grid.SiteID]int64),
+		links: make(map[grid.SiteID]*link), early: make(map[grid.SiteID]grid.SiteID),
+		cores: make(map[grid.SiteID]int64),
 	}
 }
 
@@ -100,6 +104,12 @@ func (m *Machine) onLinks(in step.LinksChanged) {
 			m.estrange(domain)
 		}
 	}
+	for _, domain := range slices.Sorted(maps.Keys(m.near.early)) {
+		if l := m.near.links[domain]; l != nil {
+			m.connect(l, m.near.early[domain])
+			delete(m.near.early, domain)
+		}
+	}
 	m.forgetFavours()
 	if m.favours.controller.Site != "" {
 		m.tellFavours()
@@ -144,24 +154,30 @@ func (m *Machine) estrange(domain grid.SiteID) {
 
 func (m *Machine) onNeighbourSeen(in step.NeighbourSeen) {
 	l := m.near.links[in.Domain]
-	if l == nil {
+	switch {
+	case l == nil && len(m.near.early) < maxLinks:
+		m.near.early[in.Domain] = in.Gateway
+	case l == nil:
 		m.unexpected(in.Domain, "a neighbour without a link")
-		return
+	case !l.connected:
+		m.connect(l, in.Gateway)
 	}
-	if l.connected {
-		return
-	}
-	l.connected, l.since, l.gateway = true, m.now, in.Gateway
-	for _, e := range m.errandsOf(in.Domain) {
+}
+
+// connect goes on with what waits for a neighbour.
+func (m *Machine) connect(l *link, gateway grid.SiteID) {
+	l.connected, l.since, l.gateway = true, m.now, gateway
+	for _, e := range m.errandsOf(l.terms.Domain) {
 		m.wakeErrand(e)
 	}
-	for _, g := range m.guestsOf(in.Domain) {
+	for _, g := range m.guestsOf(l.terms.Domain) {
 		m.wakeGuest(g)
 	}
 	m.renewSoon(l)
 }
 
 func (m *Machine) onNeighbourGone(in step.NeighbourGone) {
+	delete(m.near.early, in.Domain)
 	if l := m.near.links[in.Domain]; l != nil && l.connected {
 		l.connected, l.since = false, m.now
 		m.dropQueries(in.Domain)

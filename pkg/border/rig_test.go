@@ -46,6 +46,7 @@ type rig struct {
 	times map[step.TimerKey]time.Time
 	out   []step.Effect // of the last input
 	links []step.Link
+	early bool // neighbours are connected before their links are told of
 }
 
 func newRig(t interface{ Fatalf(string, ...any) }, tune func(*Config)) *rig {
@@ -73,12 +74,17 @@ func (r *rig) restart() {
 	r.m, r.times = m, make(map[step.TimerKey]time.Time)
 	r.runs++
 	r.do(step.Boot{Incarnation: r.runs})
-	r.do(step.LinksChanged{Links: r.links})
+	if !r.early {
+		r.do(step.LinksChanged{Links: r.links})
+	}
 	r.do(step.CapacityChanged{
 		Capability: grid.Capability{Total: grid.Resources{MilliCPUs: 8000}},
 	})
 	r.do(step.NeighbourSeen{Domain: other, Name: "other"})
 	r.do(step.NeighbourSeen{Domain: third, Name: "third"})
+	if r.early {
+		r.do(step.LinksChanged{Links: r.links})
+	}
 }
 
 func (r *rig) do(in step.Input) []step.Effect {

@@ -40,7 +40,7 @@ func (j *joining) await(ctx context.Context) (admission, error) {
 				errPending)
 		case <-time.After(wait):
 		}
-		admitted, err := j.redeemOnce(ctx)
+		admitted, err := j.redeemOnce(ctx, true)
 		switch {
 		case errors.Is(err, errPending), ctx.Err() != nil:
 			away, turned = false, 0

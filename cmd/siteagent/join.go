@@ -320,7 +320,7 @@ type admission struct {
 // says.
 func (j *joining) redeem(ctx context.Context) (admission, error) {
 	fmt.Fprintf(j.notes, "asking %s\n", j.token.Inviter)
-	admitted, err := j.redeemOnce(ctx)
+	admitted, err := j.redeemOnce(ctx, false)
 	if errors.Is(err, errPending) {
 		admitted, err = j.await(ctx)
 	}
@@ -334,12 +334,13 @@ func (j *joining) redeem(ctx context.Context) (admission, error) {
 	}
 }
 
-// redeemOnce is redeem, with errPending while the inviter has not decided.
-func (j *joining) redeemOnce(ctx context.Context) (admission, error) {
+// redeemOnce is redeem, with errPending while the inviter has not decided. With again the caller
+// asks again itself where this site is turned away.
+func (j *joining) redeemOnce(ctx context.Context, again bool) (admission, error) {
 	ctx, cancel := context.WithTimeout(ctx, redeemWait)
 	defer cancel()
 	answer, told, err := p2p.Redeem(ctx, p2p.Invitation{
-		Identity: j.identity, Addrs: j.token.Dial(),
+		Identity: j.identity, Addrs: j.token.Dial(), Again: again,
 		Request: protocol.JoinRequest{Secret: j.token.Secret, Name: shortName(j.config.Name)},
 	})
 	switch {

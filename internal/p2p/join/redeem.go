@@ -27,11 +27,12 @@ var ErrTurnedAway = errors.New("the inviter turned this site away: " +
 // ErrNotReached says that none of the inviter's addresses answers.
 var ErrNotReached = errors.New("the inviter does not answer")
 
-// Invitation sets up Redeem. All fields are required.
+// Invitation sets up Redeem. All fields but Again are required.
 type Invitation struct {
 	Identity wire.Identity        // of the newcomer
 	Addrs    []string             // of the inviter, multiaddrs that end in /p2p/ID
 	Request  protocol.JoinRequest // what to say; Knows is set by Redeem
+	Again    bool                 // the caller asks again itself: ErrTurnedAway is returned immediately
 }
 
 // Welcome holds the inviter's roster, as it says behind an admission.
@@ -42,8 +43,7 @@ type Welcome struct {
 
 // Redeem connects to the inviter as the newcomer and redeems the invitation. It
 // tries again until the context ends, unless the inviter answers, or is not reached
-// within some seconds. Nothing of the answer is
-// verified but that the inviter gave it. The error is ErrTurnedAway, ErrNotReached
+// within some seconds. Nothing of the answer is verified but that the inviter gave it. The error is ErrTurnedAway, ErrNotReached
 // with the attempts of each address, or what went wrong when the inviter was asked: then
 // it may have admitted this site, and the same identity can ask again.
 func Redeem(
@@ -76,6 +76,9 @@ func Redeem(
 		answer, told, err := redeemOnce(ctx, h, inviter, in.Request)
 		if err == nil {
 			return answer, told, nil
+		}
+		if in.Again && errors.Is(err, ErrTurnedAway) {
+			return protocol.JoinAnswer{}, Welcome{}, err
 		}
 		if errors.Is(err, ErrNotReached) {
 			if first = cmp.Or(first, err); time.Since(began) >= reachFor {

@@ -432,3 +432,42 @@ func TestSpaceForRecords(t *testing.T) {
 		d.want(t, d.create(t, large), tes.QUEUED)
 	})
 }
+
+// A thousand tasks are listed, each once, while others are added and one of them comes to its end.
+func TestAThousandTasksAreListedWhileOthersAreAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		defer d.end()
+		seen, last := make(map[string]int), ""
+		for range 1000 {
+			last = d.create(t, runs("true"))
+			seen[last] = 0
+		}
+		next := ""
+		for {
+			var page tes.TesListTasksResponse
+			_, text := d.ask(t, http.MethodGet, "/tasks?page_size=128&page_token="+next, nil)
+			if err := json.Unmarshal(text, &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range page.Tasks {
+				seen[*one.Id]++
+			}
+			for range 16 {
+				d.create(t, runs("true"))
+			}
+			if next == "" {
+				d.cancel(t, last)
+			}
+			if page.NextPageToken == nil {
+				break
+			}
+			next = *page.NextPageToken
+		}
+		for id, times := range seen {
+			if times != 1 {
+				t.Errorf("task %s is listed %d times", id, times)
+			}
+		}
+	})
+}

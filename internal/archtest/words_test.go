@@ -146,7 +146,7 @@ func (given phrases) find(file string, line int, text string, screen bool) []fin
 func onScreen(file string) bool {
 	switch file {
 	case "README.md", "docs/share.md", "docs/submit.md", "docs/operating.md",
-		"docs/from-parallel.md", "docs/from-slurm.md":
+		"docs/from-parallel.md", "docs/from-slurm.md", "docs/snakemake.md":
 		return true
 	}
 	return strings.HasPrefix(file, "examples/")

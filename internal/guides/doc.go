@@ -9,9 +9,10 @@
 // may differ, and a line of three dots is any number of lines.
 //
 //   - "siteagent run" starts the user's agent and goes on when it answers.
-//   - "cat FILE" of a file that nothing has written yet writes it.
+//   - "cat FILE" of a file that nothing has written yet writes it; right below a command of submit
+//     it shows what that has written.
 //   - TOKEN in a command is the token of the last invitation, ID the last job.
-//   - Other programs are not run. What "go" is given must exist.
+//   - Other programs than curl and Snakemake are not run. What "go" is given must exist.
 //   - A comment "<!-- script" holds lines for the script that a reader does not need.
 //
 // The real output is written into the documents by

@@ -17,6 +17,7 @@ func documents() []string {
 	return []string{
 		"README.md", "docs/share.md", "docs/submit.md", "docs/operating.md", "docs/simulate.md",
 		"docs/from-parallel.md", "docs/from-slurm.md", "docs/tes.md",
+		"docs/snakemake.md",
 	}
 }
 

@@ -64,6 +64,9 @@ func compose(commands []command, rest []string, record string, recording bool) s
 			fmt.Fprintln(&b, line)
 		}
 		fmt.Fprintf(&b, "# line %d: %s\n", c.line, c.text)
+		if i > 0 && commands[i-1].wrote(c) {
+			known[strings.TrimPrefix(c.text, "cat ")] = true
+		}
 		switch file := strings.TrimPrefix(c.text, "cat "); {
 		case file != c.text && !known[file] && !strings.Contains(file, " "):
 			known[file] = true
@@ -91,6 +94,12 @@ func compose(commands []command, rest []string, record string, recording bool) s
 	return b.String() + files.String()
 }
 
+// wrote reports whether the next command reads what this one has written: it stands right below.
+func (c command) wrote(next command) bool {
+	return c.program() == "submit" && next.program() == "cat" &&
+		next.line == c.line+1+len(c.output)
+}
+
 func outputFile(record string, i int) string { return fmt.Sprintf("%s-%d", record, i) }
 
 func loosenAll(lines []string) string {
@@ -101,17 +110,19 @@ func loosenAll(lines []string) string {
 	return strings.Join(loose, "\n")
 }
 
-// runs says whether a command is run: our own programs, cat of what they wrote, and curl, which
-// asks an agent over HTTP.
+// runs says whether a command is run: our own programs, cat of what they wrote, and those that
+// ask an agent over HTTP, curl and Snakemake.
 func runs(c command) bool {
-	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat", "curl"}, c.program())
+	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat", "curl"}, c.program()) ||
+		strings.Contains(c.text, " snakemake --tes ")
 }
 
 // runLine runs a command as in a terminal, where both outputs are one, and remembers
 // the token and the job that it names.
 func runLine(text string) string {
 	text = regexp.MustCompile(`\b(TOKEN|ID)\b`).ReplaceAllString(text, "$$$1")
-	text = strings.ReplaceAll(text, "'", "''") // as testscript quotes
+	text = strings.ReplaceAll(text, "127.0.0.1:4800", "127.0.0.1:$PORT") // which a hidden line sets
+	text = strings.ReplaceAll(text, "'", "''")                           // as testscript quotes
 	line := "exec sh -c '{ " + text + "; } >last 2>&1; c=$?; cat last; exit $c'\n"
 	if strings.HasPrefix(text, "siteagent invite") ||
 		strings.HasPrefix(text, "siteagent domain invite") {
@@ -140,11 +151,14 @@ func TestCompose(t *testing.T) {
 		{line: 8, user: "attic", text: "siteagent run"},
 		{line: 9, user: "attic", text: "siteagent stop"},
 		{line: 10, text: "go install ./cmd/..."},
+		{line: 12, text: "submit get ID", output: []string{"one file"}},
+		{line: 14, text: "cat result", output: []string{"42"}},
 	}
 	script := compose(commands, []string{"agent stop"}, "/record/x", false)
 	for _, want := range []string{
 		"user you\n# line 3: cat job.yaml\nmesh\n", "submit job job.yaml; } >last", "like stdout want-1",
 		"user attic\n# line 8: siteagent run\nagent start\n", "agent wait", "user you\n# line 10",
+		"{ cat result; } >last", "like stdout want-6\n",
 		"agent stop\n-- job.yaml --\nname: pi\n", "-- want-1 --\njob <id>\n",
 	} {
 		if !strings.Contains(script, want) {

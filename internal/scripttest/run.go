@@ -147,6 +147,17 @@ var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried
 	).Run() == nil
 })
 
+// snakemake reports whether Snakemake and python are among the programs of the system, which alone a
+// sandbox shows, and whether Snakemake can speak TES.
+func snakemake() bool {
+	for _, program := range []string{"/usr/bin/snakemake", "/usr/bin/python"} {
+		if _, err := os.Stat(program); err != nil {
+			return false
+		}
+	}
+	return exec.CommandContext(context.Background(), "/usr/bin/python3", "-c", "import tes").Run() == nil
+}
+
 // onNetwork reports whether this machine has an address that is not its own alone.
 func onNetwork() bool {
 	addrs, err := net.InterfaceAddrs()
@@ -162,6 +173,8 @@ func condition(name string) (bool, error) {
 		return bubblewrap(), nil
 	case "lan":
 		return onNetwork(), nil
+	case "snakemake":
+		return snakemake(), nil
 	default:
 		return false, fmt.Errorf("unknown condition %q", name)
 	}

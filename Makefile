@@ -71,10 +71,10 @@ test:
 # documents are not walked, whose programs are not raced, and no scenario is played: the longest
 # test, of loops that take turns in virtual time. As much of the time is spent waiting, three
 # packages run side by side.
-UNRACED := archtest|crosscheck|eval|figures|hostile|jobmap|mutants|play|sbatch|scenario|vectors
+UNRACED := archtest|config|crosscheck|dist|eval|figures|guides|hostile|jobfile|jobmap|mutants|play|sbatch|scenario|vectors
 
 # Tests that take long in a single goroutine, or in programs that are not raced.
-UNRACED_TESTS := TestConformance|TestAHistorysFileIsBounded|TestAJobMovesBetweenEngines|TestAMovedJobIsTheSame|TestAStateThatChangesALittleMovesALittle|TestASupervisorWithoutDescriptors|TestGuestIsDeterministic
+UNRACED_TESTS := TestConformance|TestAHistorysFileIsBounded|TestAJobMovesBetweenEngines|TestAMovedJobIsTheSame|TestAStateThatChangesALittleMovesALittle|TestASupervisorWithoutDescriptors|TestGuestIsDeterministic|TestPowerFails|TestJournalsAreShown|TestBoundsOfPages|TestAllTasksComePageByPage|TestAListWithoutAnEnd|TestUploadsAreBounded|TestRemoveTree|TestATreeIsFlattened|TestLargeDirectoryIsSplit|TestALongRunRecordDoesNotDelayEveryStart|TestAnXServer.*
 
 race:
 	@go test -race -short -p 3 -timeout 20m -skip '^($(UNRACED_TESTS))$$' \

@@ -70,6 +70,7 @@ func (f *farm) configure(ctx context.Context, i int) (config.Agent, error) {
 	c.StateDir, c.Name, c.Domain, c.Peers = f.state(i), fmt.Sprintf("s%d", i), "bench", f.members
 	c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 	c.Kinds = []grid.WorkKind{grid.KindWasm, grid.KindCommand}
+	c.Commands = config.CommandsUnbounded // an ordinary user without a service may make no groups
 	c.TES.Images = []string{"any"}
 	c.Ceilings = config.Ceilings{
 		MilliCPUs: 32_000, MemoryBytes: 16 << 30, DiskBytes: 16 << 30, MFLOPS: 128_000,

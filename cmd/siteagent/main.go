@@ -62,6 +62,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/native"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/scratch"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
@@ -73,6 +74,9 @@ import (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == p2p.ArgTellDeaths {
 		os.Exit(p2p.TellDeaths(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == intake.Arg {
+		os.Exit(intake.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == native.ArgRun { // it is told what to keep
 		os.Exit(native.RunnerMain())

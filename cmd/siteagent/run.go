@@ -27,6 +27,7 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/api"
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/internal/hostinfo"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/supervise"
 	"github.com/mrsmesh/mrsmesh/internal/obs"
@@ -238,7 +239,7 @@ func assemble(
 		return agent.Config{}, fmt.Errorf("find own executable: %w", err)
 	}
 	return agent.Config{
-		Herald:   []string{self, p2p.ArgTellDeaths},
+		Herald: []string{self, p2p.ArgTellDeaths}, Intake: intake.Command(self),
 		StateDir: c.StateDir, Machine: hostinfo.MachineName(), Hardware: hostinfo.Parts(),
 		Version: version(), Name: c.Name,
 		P2P: network, DomainKey: c.DomainKey,

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/internal/given"
 	"github.com/mrsmesh/mrsmesh/internal/history"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
@@ -58,6 +59,7 @@ type Config struct {
 	Capability  grid.Capability               // the owner's ceilings
 	Adapters    map[grid.WorkKind]lrm.Adapter // by kind of work; empty: the site only submits
 	Herald      []string                      // the command whose body is p2p.TellDeaths; empty = none
+	Intake      []string                      // the command whose body is intake.Main; empty = none
 	Notices     []view.Notice                 // what the owner should know, found before the start
 	OutputBytes int64                         // of stdout and of stderr that are kept, each
 	Priced      bool                          // the owner names a price
@@ -128,6 +130,7 @@ type Agent struct {
 	deputies deputies
 	mesh     *p2p.Mesh
 	data     *data.Store
+	intake   *intake.Intake // nil: large content is taken in as small content is
 	pins     *pins
 	archive  *archivist
 	rounds   rounds
@@ -182,6 +185,9 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.shown = make([]view.Wall, 0, len(cfg.Walls))
 	for _, w := range cfg.Walls {
 		a.shown = append(a.shown, w.View)
+	}
+	if len(cfg.Intake) > 0 {
+		a.intake = intake.New(cfg.Intake)
 	}
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
 	defer func() {

@@ -47,6 +47,7 @@
 //	saving.go    checkpoints taken of running attempts
 //	restoring.go checkpoints pulled, checked, and laid out before a start
 //	encrypted.go content of encrypted jobs opened and encrypted; their keys for sites
+//	intake.go    large content taken in by a process of low priority
 //	modules.go   one copy of a module for all attempts that run it
 //	verify.go    whether the sandbox could keep a plan, before that is promised
 //	pins.go      which data is kept, and for what

@@ -129,45 +129,6 @@ func layOut(
 	return nil
 }
 
-// addPath stores a file or directory of this machine, encrypted if there is a key.
-func (a *Agent) addPath(
-	ctx context.Context, key grid.JobKey, path string, dir bool,
-) (data.Ref, error) {
-	if !dir {
-		return a.addFile(ctx, key, path)
-	}
-	if key == "" {
-		return a.data.AddDir(ctx, path)
-	}
-	packed, err := crypt.Pack(path)
-	if err != nil {
-		return data.Ref{}, err
-	}
-	defer func() { _ = packed.Close() }() // only read from
-	return a.AddEncrypted(ctx, key, packed, false)
-}
-
-func (a *Agent) addFile(ctx context.Context, key grid.JobKey, path string) (data.Ref, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return data.Ref{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
-	}
-	executable := info.Mode()&0o100 != 0 // the owner's x bit
-	switch {
-	case key != "":
-		return a.AddEncrypted(ctx, key, f, executable)
-	case executable:
-		return a.data.AddExecutable(ctx, f)
-	default:
-		return a.data.AddFile(ctx, f)
-	}
-}
-
 // AddEncrypted stores what a reader gives as one file, encrypted for a job.
 func (a *Agent) AddEncrypted(
 	ctx context.Context, key grid.JobKey, plain io.Reader, executable bool,

@@ -115,6 +115,7 @@ func declaredRooms() map[string]room {
 		"internal/p2p/gate":      {imports: "grid protocol member p2p/wire"},
 		"internal/p2p/wire":      {imports: "grid protocol obs durable"},
 		"internal/data":          {imports: "grid obs durable", tests: "powercut"},
+		"internal/data/intake":   {imports: "grid data crypt durable"},
 		"internal/crypt":         {imports: "grid"},
 		"internal/suspend":       {tests: "suspend/suspendtest"},
 
@@ -133,8 +134,8 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent": {
 			imports: "grid avail protocol plan signed step site broker standby domain border " +
-				"yield lrm member owner p2p data crypt store obs hostinfo history given view " +
-				"durable",
+				"yield lrm member owner p2p data data/intake crypt store obs hostinfo history given " +
+				"view durable",
 			tests: "*",
 		},
 		"internal/agent/backend": {
@@ -174,8 +175,8 @@ func declaredRooms() map[string]room {
 		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo install lrm lrm/* p2p data store obs " +
-				"suspend systemd tes tui view cmd/internal/manual",
+				"audit config api api/client hostinfo install lrm lrm/* p2p data data/intake store " +
+				"obs suspend systemd tes tui view cmd/internal/manual",
 			tests: "*",
 		},
 		"cmd/submit": {

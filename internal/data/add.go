@@ -75,7 +75,7 @@ func (s *Store) add(ctx context.Context, build func(*builder) (*ipld.Link, error
 		return Ref{}, err
 	}
 	defer op.end()
-	b := &builder{ctx: ctx, op: op, limits: s.cfg.Limits, top: newTree()}
+	b := builderOf(ctx, op, s.cfg.Limits)
 	link, err := build(b)
 	if err == nil {
 		err = ctx.Err()
@@ -83,9 +83,14 @@ func (s *Store) add(ctx context.Context, build func(*builder) (*ipld.Link, error
 	if err != nil {
 		return Ref{}, fmt.Errorf("add data: %w", err)
 	}
-	ref, err := s.enter(link.Cid)
+	return s.enterSettled(link.Cid)
+}
+
+// enterSettled makes a complete graph a root that survives a power failure.
+func (s *Store) enterSettled(c cid.Cid) (Ref, error) {
+	ref, err := s.enter(c)
 	if err == nil {
-		err = s.settle(link.Cid)
+		err = s.settle(c)
 	}
 	if err != nil {
 		return Ref{}, fmt.Errorf("add data: %w", err)
@@ -122,16 +127,27 @@ func newTree() *tree {
 	return &tree{dirs: make(map[string]*tree), files: make(map[string]*ipld.Link)}
 }
 
-// builder turns files into blocks. It belongs to one operation and one goroutine
-// and lives as long as the call whose context it carries.
+// shelf takes the blocks of a graph that is being built.
+type shelf interface {
+	put(ctx context.Context, d digest, content []byte) error
+	// node gives back a dag-pb node that it was given.
+	node(ctx context.Context, c cid.Cid) (ipld.Node, error)
+}
+
+// builder turns files into blocks. It belongs to one goroutine and lives as long as
+// the call whose context it carries.
 type builder struct {
 	ctx    context.Context //nolint:containedctx // boxo's readers have no other way to end early
-	op     *operation
+	to     shelf
 	limits Limits
 	top    *tree
 	leaf   int64 // size of the leaves of files; 0 = chunkBytes
 	files  int
 	bytes  int64
+}
+
+func builderOf(ctx context.Context, to shelf, limits Limits) *builder {
+	return &builder{ctx: ctx, to: to, limits: limits, top: newTree()}
 }
 
 // count bounds the number of files and directories.
@@ -167,7 +183,7 @@ const executableMode = 0o755
 // were any.
 func (b *builder) file(r io.Reader, executable bool) (*ipld.Link, error) {
 	params := helpers.DagBuilderParams{
-		Maxlinks: maxFileLinks, RawLeaves: true, CidBuilder: cidBuilder(), Dagserv: dagWriter{b.op},
+		Maxlinks: maxFileLinks, RawLeaves: true, CidBuilder: cidBuilder(), Dagserv: dagWriter{b.to},
 	}
 	if executable {
 		params.FileMode = executableMode
@@ -212,7 +228,7 @@ func (b *builder) executable(n ipld.Node) (ipld.Node, error) {
 	if err := above.AddRawLink("", link); err != nil {
 		return nil, err
 	}
-	return above, dagWriter{b.op}.Add(b.ctx, above)
+	return above, dagWriter{b.to}.Add(b.ctx, above)
 }
 
 // dir stores a directory from the leaves up, in the order of the names.
@@ -239,7 +255,7 @@ func (b *builder) dir(t *tree) (*ipld.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (dagWriter{b.op}).Add(b.ctx, n); err != nil {
+	if err := (dagWriter{b.to}).Add(b.ctx, n); err != nil {
 		return nil, err
 	}
 	return ipld.MakeLink(n)
@@ -264,7 +280,7 @@ func (b *builder) basicDir(links map[string]*ipld.Link) (ipld.Node, error) {
 }
 
 func (b *builder) shardedDir(links map[string]*ipld.Link) (ipld.Node, error) {
-	shard, err := hamt.NewShard(dagWriter{b.op}, shardFanout)
+	shard, err := hamt.NewShard(dagWriter{b.to}, shardFanout)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +296,7 @@ func (b *builder) shardedDir(links map[string]*ipld.Link) (ipld.Node, error) {
 
 // dagWriter gives boxo's builders a place to put blocks. It reads nothing but
 // what is local.
-type dagWriter struct{ op *operation }
+type dagWriter struct{ to shelf }
 
 var _ ipld.DAGService = dagWriter{}
 
@@ -290,7 +306,7 @@ func (w dagWriter) Add(ctx context.Context, n ipld.Node) error {
 	if err != nil {
 		return err
 	}
-	return w.op.put(ctx, d, n.RawData())
+	return w.to.put(ctx, d, n.RawData())
 }
 
 // AddMany writes nodes one after the other.
@@ -305,11 +321,7 @@ func (w dagWriter) AddMany(ctx context.Context, nodes []ipld.Node) error {
 
 // Get reads a local dag-pb node, which is all that building asks for.
 func (w dagWriter) Get(ctx context.Context, c cid.Cid) (ipld.Node, error) {
-	blk, err := w.op.s.blocks.Get(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return merkledag.DecodeProtobufBlock(blk)
+	return w.to.node(ctx, c)
 }
 
 // GetMany reads local nodes.

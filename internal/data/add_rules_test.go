@@ -26,7 +26,7 @@ func newBuilder(t testing.TB, s *Store) *builder {
 		t.Fatal(err)
 	}
 	t.Cleanup(op.end)
-	return &builder{ctx: ctx, op: op, limits: s.cfg.Limits, top: newTree()}
+	return &builder{ctx: ctx, to: op, limits: s.cfg.Limits, top: newTree()}
 }
 
 // What stands at a bound of the limits is taken, what stands beyond it is not, and either
@@ -270,7 +270,7 @@ func TestNamesOfTypes(t *testing.T) {
 func TestBuildersReadLocalNodes(t *testing.T) {
 	t.Parallel()
 	s := newPlayed(t, nil)
-	w := dagWriter{newBuilder(t, s.Store).op}
+	w := dagWriter{newBuilder(t, s.Store).to}
 	one, two := pbNode(t, unixfs.FolderPBData()), pbNode(t, shardContent(t, 2))
 	if err := w.AddMany(t.Context(), []ipld.Node{one, two}); err != nil {
 		t.Fatal(err)

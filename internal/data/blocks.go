@@ -146,7 +146,12 @@ func (b *blockFiles) reserve(d digest, n int64) (here bool, err error) {
 
 // put writes a block whose hash is known to be right.
 func (b *blockFiles) put(d digest, data []byte) error {
-	n := int64(len(data))
+	return b.place(d, int64(len(data)), func() (string, error) { return b.writeAside(data) })
+}
+
+// place gives a block of n bytes its name, in the quota. aside writes it to a file, whose name it
+// returns; it is not called when the block is here already.
+func (b *blockFiles) place(d digest, n int64, aside func() (string, error)) error {
 	if n == 0 {
 		return nil
 	}
@@ -157,7 +162,7 @@ func (b *blockFiles) put(d digest, data []byte) error {
 	if here || err != nil {
 		return err
 	}
-	tmp, err := b.writeAside(data)
+	tmp, err := aside()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {

@@ -29,6 +29,7 @@
 //	config.go    Config, Limits
 //	graph.go     content identifiers, and nodes of a graph read and written
 //	add.go       files, directories and tar streams taken in
+//	built.go     a graph built outside the store, and its blocks taken in
 //	sources.go   what is taken in, read from the host or a tar stream
 //	read.go      Cat and Tar: a root given out as a stream
 //	export.go    a root laid out as files

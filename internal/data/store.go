@@ -371,10 +371,15 @@ func (op *operation) here(d digest) (int64, bool) {
 
 // put claims and writes a block, freeing space for it where needed.
 func (op *operation) put(ctx context.Context, d digest, data []byte) error {
+	return op.place(ctx, d, int64(len(data)), func() error { return op.s.blocks.put(d, data) })
+}
+
+// place claims a block of n bytes and lets do store it, freeing space for it where needed.
+func (op *operation) place(ctx context.Context, d digest, n int64, do func() error) error {
 	for {
 		op.s.gcMu.RLock()
 		op.claim(d)
-		err := op.s.blocks.put(d, data)
+		err := do()
 		op.s.gcMu.RUnlock()
 		if !errors.Is(err, errNoRoom) {
 			return err
@@ -382,7 +387,7 @@ func (op *operation) put(ctx context.Context, d digest, data []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := op.s.makeRoom(int64(len(data))); err != nil {
+		if err := op.s.makeRoom(n); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -8,13 +9,18 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mrsmesh/mrsmesh/internal/data"
+	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/internal/lrm/fake"
 	"github.com/mrsmesh/mrsmesh/internal/p2p"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// TestMain plays the agent's program, too, where that starts itself again.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == intake.Arg {
+		os.Exit(intake.Main(os.Args[2:]))
+	}
 	goleak.VerifyTestMain(m,
 		// A process-wide cache of memory statistics of the resource manager's limits.
 		goleak.IgnoreTopFunction("github.com/filecoin-project/go-clock.(*realClock).Sleep"))

@@ -17,7 +17,7 @@ const (
 	// intakeFrom is the size, in bytes, from which content is taken in by a process of its own. The
 	// start of one takes as long as some MiB do.
 	intakeFrom = 8 << 20
-	// intakePerFile is what a file or directory counts for besides its content.
+	// intakePerFile counts for each file or directory, besides its content.
 	intakePerFile = 4 << 10
 )
 
@@ -82,8 +82,8 @@ func (a *Agent) addFile(ctx context.Context, key grid.JobKey, path string) (data
 	})
 }
 
-// sizeOfDir is how much a directory is to take in, as far as that matters. It leaves it to who
-// reads the directory to say what is wrong with it.
+// sizeOfDir adds up a directory until it is large. Who reads the directory finds what is wrong with
+// it.
 func sizeOfDir(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {

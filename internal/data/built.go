@@ -153,7 +153,8 @@ const besideContent = 64 << 20
 // take moves a block's file into the store.
 func (in *intake) take(ctx context.Context, b Block) error {
 	if b.Bytes <= 0 || b.Bytes > maxBlockBytes {
-		return fmt.Errorf("%w: block of %d bytes, want 1 to %d", ErrTooLarge, b.Bytes, maxBlockBytes)
+		return fmt.Errorf("%w: block of %d bytes, want 1 to %d",
+			ErrTooLarge, b.Bytes, maxBlockBytes)
 	}
 	in.blocks++
 	in.bytes = addSizes(in.bytes, b.Bytes)
@@ -163,7 +164,8 @@ func (in *intake) take(ctx context.Context, b Block) error {
 			ErrTooLarge, in.limits.Nodes, grid.FormatBytes(most))
 	}
 	file := filepath.Join(in.dir, b.File())
-	err := in.op.place(ctx, b.Digest, b.Bytes, func() error { return in.op.s.blocks.adopt(b, file) })
+	adopt := func() error { return in.op.s.blocks.adopt(b, file) }
+	err := in.op.place(ctx, b.Digest, b.Bytes, adopt)
 	if err != nil {
 		return err
 	}

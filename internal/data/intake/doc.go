@@ -12,9 +12,9 @@
 // what it writes beyond a quota. A job's key goes to it in the order, through the pipe.
 //
 // The process dies with the agent: by the end of its standard input, and on Linux by the
-// parent-death signal, too. Where it fails as a process, the error is ErrProcess; that of what it
-// did is told as data's errors. What is large enough for it, and what happens after ErrProcess, is
-// the business of internal/agent.
+// parent-death signal, too. Where it fails as a process, the error is ErrProcess; what is wrong
+// with the content is told by the errors of internal/data. Which content is large enough, and what
+// happens after ErrProcess, internal/agent decides.
 //
 //	intake.go     the agent's side: processes started, watched, and ended
 //	frames.go     what the two say to each other

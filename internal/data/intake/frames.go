@@ -23,7 +23,7 @@ const (
 	window  = 16       // blocks that the agent has not taken yet
 )
 
-// order is what the process is to do: one line of JSON.
+// order tells the process what to do: one line of JSON.
 type order struct {
 	Shelf      string      // the directory for the files of blocks
 	Dir        string      `json:",omitempty"` // that is read; empty: the file
@@ -35,7 +35,7 @@ type order struct {
 	Limits     data.Limits // of what is read
 }
 
-// event is what the process says, one line of JSON with one of its three fields.
+// event is said by the process: one line of JSON with one of the three fields.
 type event struct {
 	Block   *block   `json:",omitempty"`
 	Root    grid.CID `json:",omitempty"` // the last event: all blocks were told before
@@ -59,7 +59,7 @@ type kind string
 
 const (
 	kindOther       kind = "other"
-	kindNoRoom      kind = "no room"
+	kindDiskFull    kind = "disk full"
 	kindTooLarge    kind = "too large"
 	kindUnsupported kind = "unsupported"
 	kindGone        kind = "gone"
@@ -74,7 +74,7 @@ func failureOf(err error) *failure {
 	f.Text = strings.ToValidUTF8(f.Text, "?")
 	switch {
 	case durable.NoRoom(err):
-		f.Kind = kindNoRoom
+		f.Kind = kindDiskFull
 	case errors.Is(err, data.ErrTooLarge):
 		f.Kind = kindTooLarge
 	case errors.Is(err, data.ErrUnsupported):
@@ -101,9 +101,10 @@ func (t told) Unwrap() []error { return t.causes }
 func (f *failure) err() error {
 	t := told{text: f.Text}
 	switch f.Kind {
-	case kindNoRoom:
+	case kindDiskFull:
 		t.causes = []error{data.ErrDiskFull, syscall.ENOSPC}
-		t.text = fmt.Sprintf("%s: free some space or lower the data quota: %s", data.ErrDiskFull, f.Text)
+		t.text = fmt.Sprintf("%s: free some space or lower the data quota: %s",
+			data.ErrDiskFull, f.Text)
 	case kindTooLarge:
 		t.causes = []error{data.ErrTooLarge}
 	case kindUnsupported:

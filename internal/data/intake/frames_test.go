@@ -61,7 +61,7 @@ func TestTooManyAcknowledgements(t *testing.T) {
 // The agent's decoder takes only blocks that can be, and ends with a root or an error.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte(blockLine("1") + `{"Root":"r"}` + "\n"))
-	f.Add([]byte(`{"Failure":{"Kind":"no room","Text":"full"}}` + "\n"))
+	f.Add([]byte(`{"Failure":{"Kind":"disk full","Text":"full"}}` + "\n"))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		taken, told := 0, 0

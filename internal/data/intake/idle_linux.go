@@ -19,7 +19,7 @@ const (
 	whoProcess = 1       // IOPRIO_WHO_PROCESS
 )
 
-// Command is how an executable starts itself as the process of an intake.
+// Command lets an executable start itself as the process of an intake.
 func Command(executable string) []string { return []string{executable, Arg} }
 
 // apart gives the process a session of its own, where no signal of a terminal reaches it, and has

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is how an executable starts itself as the process of an intake.
+// Command lets an executable start itself as the process of an intake.
 func Command(executable string) []string { return []string{executable, Arg} }
 
 // apart gives the process a session of its own, where no signal of a terminal reaches it.

@@ -40,7 +40,7 @@ type Store interface {
 	) (data.Ref, error)
 }
 
-// Content is what is taken in: a file or a directory.
+// Content is a file or a directory that is to be taken in.
 type Content struct {
 	File       *os.File    // nil: the directory. It is read from its begin, whatever its offset
 	Executable bool        // the file is stored with the x bit

@@ -55,7 +55,8 @@ func TestTheSameName(t *testing.T) {
 		want, err = here.AddExecutable(t.Context(), bytes.NewReader(content))
 		check("executable", Content{File: f, Executable: true}, want, err)
 		tail := []byte("the seal")
-		want, err = here.AddState(t.Context(), bytes.NewReader(append(content[:size:size], tail...)))
+		sealed := append(content[:size:size], tail...)
+		want, err = here.AddState(t.Context(), bytes.NewReader(sealed))
 		check("state", Content{File: f, State: true, Tail: tail}, want, err)
 		if size > 1 {
 			want, err = here.AddFile(t.Context(), bytes.NewReader(content[:size-1]))
@@ -135,11 +136,11 @@ func TestWhatIsWrongKeepsItsMeaning(t *testing.T) {
 		content Content
 		want    error
 	}{
-		"over a limit":  {small, Content{File: fileOf(t, noise(2<<20))}, data.ErrTooLarge},
-		"over a quota":  {quota, Content{File: fileOf(t, noise(9<<20))}, data.ErrQuota},
-		"a link":        {nil, Content{Dir: linked}, data.ErrUnsupported},
-		"no directory":  {nil, Content{Dir: filepath.Join(linked, "none")}, fs.ErrNotExist},
-		"and encrypted": {nil, Content{Dir: filepath.Join(linked, "no"), Key: secret}, fs.ErrNotExist},
+		"over a limit": {small, Content{File: fileOf(t, noise(2<<20))}, data.ErrTooLarge},
+		"over a quota": {quota, Content{File: fileOf(t, noise(9<<20))}, data.ErrQuota},
+		"a link":       {nil, Content{Dir: linked}, data.ErrUnsupported},
+		"no directory": {nil, Content{Dir: filepath.Join(linked, "none")}, fs.ErrNotExist},
+		"for a key":    {nil, Content{Dir: filepath.Join(linked, "no"), Key: secret}, fs.ErrNotExist},
 	} {
 		s, dir := newStore(t, tt.store)
 		_, err := newIntake(nil).Take(t.Context(), s, tt.content)
@@ -153,6 +154,8 @@ func TestWhatIsWrongKeepsItsMeaning(t *testing.T) {
 	}
 }
 
+func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
 // A process that cannot be started, dies or talks nonsense is ErrProcess, which says how it ended.
 func TestProcessesThatFail(t *testing.T) {
 	t.Parallel()
@@ -165,11 +168,9 @@ func TestProcessesThatFail(t *testing.T) {
 	}{
 		"no command": {nil, "no command"},
 		"not there":  {[]string{filepath.Join(dir, "none")}, "start it"},
-		"dies":       {[]string{"/bin/sh", "-c", "read x; echo killed >&2; exit 7"}, "exit status 7: killed"},
-		"nonsense":   {[]string{"/bin/sh", "-c", "read x; echo hello; read x"}, "do not understand"},
-		"no block": {
-			[]string{"/bin/sh", "-c", `read x; echo '{"Root":"bafk"}'`}, "cid",
-		},
+		"dies":       {shell("read x; echo killed >&2; exit 7"), "exit status 7: killed"},
+		"nonsense":   {shell("read x; echo hello; read x"), "do not understand"},
+		"no block":   {shell(`read x; echo '{"Root":"bafk"}'`), "cid"},
 	} {
 		_, err := New(tt.command).Take(t.Context(), s, Content{File: f})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -200,7 +201,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Errorf("the process was killed: %v", err)
 	}
 	nothingLeft(t, dir)
-	if ref, err := in.Take(t.Context(), s, Content{File: f}); err != nil || ref.Bytes != 9<<20+0 {
+	if ref, err := in.Take(t.Context(), s, Content{File: f}); err != nil || ref.Bytes != 9<<20 {
 		t.Errorf("afterwards: %+v, %v", ref, err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // lowered is the argument behind Arg of a process that has the lowest priority already.
 const lowered = "lowered"
 
-// fileDescriptor is where a process finds the file that it takes in.
+// fileDescriptor is that of the file, if one is taken in.
 const fileDescriptor = 3
 
 // maxKnown bounds the blocks of which a process remembers that it wrote them.

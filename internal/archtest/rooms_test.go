@@ -134,8 +134,8 @@ func declaredRooms() map[string]room {
 		},
 		"internal/agent": {
 			imports: "grid avail protocol plan signed step site broker standby domain border " +
-				"yield lrm member owner p2p data data/intake crypt store obs hostinfo history given " +
-				"view durable",
+				"yield lrm member owner p2p data data/intake crypt store obs hostinfo history " +
+				"given view durable",
 			tests: "*",
 		},
 		"internal/agent/backend": {
@@ -175,8 +175,8 @@ func declaredRooms() map[string]room {
 		"cmd/internal/manual":     {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
-				"audit config api api/client hostinfo install lrm lrm/* p2p data data/intake store " +
-				"obs suspend systemd tes tui view cmd/internal/manual",
+				"audit config api api/client hostinfo install lrm lrm/* p2p data data/intake " +
+				"store obs suspend systemd tes tui view cmd/internal/manual",
 			tests: "*",
 		},
 		"cmd/submit": {

@@ -68,7 +68,7 @@ func TestBuiltGraphsCountInTheQuota(t *testing.T) {
 		t.Fatalf("%+v, %v", ref, err)
 	}
 	if s.Has(old.CID) || s.UsedBytes() > 8<<20 {
-		t.Errorf("%d bytes are used; held is what was before: %t", s.UsedBytes(), s.Has(old.CID))
+		t.Errorf("%d bytes are used; the old root is held: %t", s.UsedBytes(), s.Has(old.CID))
 	}
 	used := s.UsedBytes()
 	again, err := built(t, s.Store, content)

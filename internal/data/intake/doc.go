@@ -8,8 +8,8 @@
 //
 // The process builds the graph with the code of internal/data and leaves each block in a file on
 // the store's file system. The agent hears of it, counts it in its quota and renames the file; it
-// neither hashes nor copies content. The process is a window of blocks ahead at most, and so is
-// what it writes beyond a quota. A job's key goes to it in the order, through the pipe.
+// neither hashes nor copies content. The process is a window of blocks ahead at most, which
+// also bounds what it writes beyond a quota. A job's key goes to it in the order, through the pipe.
 //
 // The process dies with the agent: by the end of its standard input, and on Linux by the
 // parent-death signal, too. Where it fails as a process, the error is ErrProcess; what is wrong

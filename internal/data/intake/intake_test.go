@@ -140,7 +140,7 @@ func TestWhatIsWrongKeepsItsMeaning(t *testing.T) {
 		"over a quota": {quota, Content{File: fileOf(t, noise(9<<20))}, data.ErrQuota},
 		"a link":       {nil, Content{Dir: linked}, data.ErrUnsupported},
 		"no directory": {nil, Content{Dir: filepath.Join(linked, "none")}, fs.ErrNotExist},
-		"for a key":    {nil, Content{Dir: filepath.Join(linked, "no"), Key: secret}, fs.ErrNotExist},
+		"for a key":    {nil, Content{Dir: linked + "/x", Key: secret}, fs.ErrNotExist},
 	} {
 		s, dir := newStore(t, tt.store)
 		_, err := newIntake(nil).Take(t.Context(), s, tt.content)

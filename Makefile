@@ -87,12 +87,15 @@ chaos:
 # All attacks of docs/threats.md and docs/protocol.md, and then each wall of
 # internal/hostile/testdata/walls.txt removed in turn: its attack must break through. With
 # HOSTILE=short only what jobs and local users do to this machine, and no wall is removed. With
-# HOSTILE_AS root runs the tests as that user.
-HOSTILE    ?=
-HOSTILE_AS ?=
+# HOSTILE_AS root runs the tests as that user, who has control groups of its own, as a service with
+# Delegate=yes has, with HOSTILE_DELEGATE=yes.
+HOSTILE          ?=
+HOSTILE_AS       ?=
+HOSTILE_DELEGATE ?=
 
 hostile:
-	@go run ./internal/hostile $(if $(filter short,$(HOSTILE)),-short) -as "$(HOSTILE_AS)"
+	@go run ./internal/hostile $(if $(filter short,$(HOSTILE)),-short) -as "$(HOSTILE_AS)" \
+		$(if $(filter yes,$(HOSTILE_DELEGATE)),-delegate)
 	@$(if $(filter short,$(HOSTILE)),,go run ./internal/hostile -without all)
 
 # SOAK_JOBS small jobs through one submitter among five real agents, 100,000 by default: an hour

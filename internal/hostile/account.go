@@ -12,6 +12,23 @@ import (
 type account struct {
 	uid, gid uint32
 	name     string
+	caches   string // of the go command, for the tests that build programs
+}
+
+// makeCaches gives the account caches of the go command. It cannot read those of root, and would
+// fetch and compile everything anew for each package. They are to be removed.
+func (a *account) makeCaches() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "hostile-caches-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // made a line above
+	if err := os.Chown(dir, int(a.uid), int(a.gid)); err != nil {
+		remove()
+		return nil, fmt.Errorf("-as: %w", err)
+	}
+	a.caches = dir
+	return remove, nil
 }
 
 // accountOf is the account of a user's name or number; empty: nil.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 )
 
@@ -15,6 +16,10 @@ func (a *account) dress(cmd *exec.Cmd, home string) error {
 	}
 	cmd.Env = append(cmd.Env, "HOME="+home, "USER="+a.name, "LOGNAME="+a.name, "XDG_RUNTIME_DIR=",
 		"GOFLAGS=-buildvcs=false") // git does not speak of another user's checkout
+	if a.caches != "" {
+		cmd.Env = append(cmd.Env, "GOCACHE="+filepath.Join(a.caches, "build"),
+			"GOMODCACHE="+filepath.Join(a.caches, "mod"))
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid},
 	}

@@ -11,17 +11,25 @@
 //	go run ./internal/hostile -short          jobs and local users against this machine
 //	go run ./internal/hostile -only sandbox   rows and tests with that word
 //	go run ./internal/hostile -as nobody      as an ordinary user; root alone can say so
+//	go run ./internal/hostile -as nobody -delegate
+//	                                          as one with control groups of its own
 //	go run ./internal/hostile -without gate   with a wall removed: the attack must break through
 //	go run ./internal/hostile -without all    each wall of testdata/walls.txt removed in turn
 //
+// An agent bounds commands by control groups where it may make them: as root, or as a user with
+// Delegate=yes, be it a service or a scope of systemd --user. Without, it watches them. So there
+// are three runs: as root, -as nobody, and -as nobody -delegate.
+//
 // With -without it fails where an attack is held all the same: then its test watches nothing.
 //
-//	main.go     the command line, the count
-//	attacks.go  the rows of the documents
-//	find.go     in which packages the tests are
-//	trial.go    test programs: made, run, what they say
-//	account.go  run as another user
-//	walls.go    walls removed
+//	main.go      the command line, the count
+//	attacks.go   the rows of the documents
+//	find.go      in which packages the tests are
+//	trial.go     test programs: made, run, what they say
+//	account*.go  run as another user
+//	delegate.go  ... in control groups of that user's
+//	trees.go     where such groups can be made, version 1 and 2
+//	walls.go     walls removed
 package main
 
 import (
@@ -41,6 +49,7 @@ type options struct {
 	short         bool
 	only, without string
 	user          string
+	delegate      bool
 }
 
 var (
@@ -54,6 +63,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "only attacks whose row or tests have this in them")
 	flag.StringVar(&o.without, "without", "", "remove this wall, or all in turn")
 	flag.StringVar(&o.user, "as", "", "run the tests as this user; for root alone")
+	flag.BoolVar(&o.delegate, "delegate", false, "with control groups of that user's own")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o, os.Stdout)
@@ -80,7 +90,19 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	l := lab{known: known, account: account, out: out}
+	if o.delegate {
+		if err := canDelegate(account); err != nil {
+			return err
+		}
+	}
+	if account != nil {
+		remove, err := account.makeCaches()
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
+	l := lab{known: known, account: account, delegate: o.delegate, out: out}
 	if o.without != "" {
 		return l.withoutWalls(ctx, o.without)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,13 +14,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // lab tries the attacks.
 type lab struct {
-	known   map[string][]place
-	account *account
-	out     io.Writer
+	known    map[string][]place
+	account  *account
+	delegate bool // the account has control groups
+	out      io.Writer
 }
 
 // outcome says what came of a test. The greater one counts where several packages have it.
@@ -124,9 +127,9 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 	if err := l.account.dress(attempt, home); err != nil {
 		return nil, err
 	}
-	text, failure := attempt.CombinedOutput()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	text, failure, err := l.watch(attempt, b.at.dir)
+	if err := errors.Join(ctx.Err(), err); err != nil {
+		return nil, err
 	}
 	got := make(map[string]outcome)
 	for _, m := range ended.FindAllStringSubmatch(string(text), -1) {
@@ -141,6 +144,35 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 		}
 	}
 	return got, nil
+}
+
+// waitDelay bounds the wait for the standard output of a program that has ended, which processes
+// that it left behind may hold open.
+const waitDelay = 20 * time.Second
+
+// watch runs a test program to its end. Its failure is one of the tests; an error is the lab's own.
+func (l lab) watch(attempt *exec.Cmd, from string) (said []byte, failure, err error) {
+	var text bytes.Buffer
+	attempt.Stdout, attempt.Stderr, attempt.WaitDelay = &text, &text, waitDelay
+	if !l.delegate {
+		if err := attempt.Start(); err != nil {
+			return nil, nil, err
+		}
+		failure = attempt.Wait()
+		return text.Bytes(), failure, nil
+	}
+	groups, err := delegate(l.account)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = groups.start(attempt); err == nil {
+		failure = attempt.Wait()
+	}
+	strays, wrong := groups.end()
+	if len(strays) > 0 {
+		fmt.Fprintf(l.out, "%s: left running, and killed: %s\n", from, strings.Join(strays, ", "))
+	}
+	return text.Bytes(), failure, errors.Join(err, wrong)
 }
 
 // tailBytes are enough for what a failed test says.

@@ -62,6 +62,9 @@ func fill(t *testing.T, path string) {
 // goes on when there is space again.
 func TestTheOwnerKeepsSomeDisk(t *testing.T) {
 	t.Parallel()
+	if !mayMount(t) {
+		return
+	}
 	const keeps = twoCores + "owner: {yield: false, free-disk: 48MiB, patience: 1s}\n"
 	disks := []string{"", smallDisk(t, "96m"), smallDisk(t, "96m")} // they outlive the mesh
 	m := prepareMesh(t, submitOnly, keeps, keeps)
@@ -102,6 +105,9 @@ func TestTheOwnerKeepsSomeDisk(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
+	if !mayMount(t) {
+		return
+	}
 	disk := smallDisk(t, "96m")
 	m := prepareMesh(t, submitOnly, twoCores)
 	a := m.sites[0]

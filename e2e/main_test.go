@@ -30,21 +30,29 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	if dir, entered := enterMounting(); entered {
+		bin = builtIn(dir)
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "mrs")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	bin = built{
-		dir: dir, siteagent: filepath.Join(dir, "siteagent"), submit: filepath.Join(dir, "submit"),
-		guest: filepath.Join(dir, "guest.wasm"), cache: filepath.Join(dir, "cache"),
-	}
+	bin = builtIn(dir)
 	if err := bin.build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+func builtIn(dir string) built {
+	return built{
+		dir: dir, siteagent: filepath.Join(dir, "siteagent"), submit: filepath.Join(dir, "submit"),
+		guest: filepath.Join(dir, "guest.wasm"), cache: filepath.Join(dir, "cache"),
+	}
 }
 
 func (b built) build() error {

@@ -42,6 +42,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // options are what the command line asks for.
@@ -65,7 +66,7 @@ func main() {
 	flag.StringVar(&o.user, "as", "", "run the tests as this user; for root alone")
 	flag.BoolVar(&o.delegate, "delegate", false, "with control groups of that user's own")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
 	stop()
 	if err != nil {

@@ -121,7 +121,7 @@ func runs(c command) bool {
 // the token and the job that it names.
 func runLine(text string) string {
 	text = regexp.MustCompile(`\b(TOKEN|ID)\b`).ReplaceAllString(text, "$$$1")
-	text = strings.ReplaceAll(text, "127.0.0.1:4800", "127.0.0.1:$PORT") // which a hidden line sets
+	text = strings.ReplaceAll(text, "127.0.0.1:4800", "127.0.0.1:$PORT") // a hidden line sets it
 	text = strings.ReplaceAll(text, "'", "''")                           // as testscript quotes
 	line := "exec sh -c '{ " + text + "; } >last 2>&1; c=$?; cat last; exit $c'\n"
 	if strings.HasPrefix(text, "siteagent invite") ||

@@ -111,7 +111,7 @@ func (d *delegation) add(t tree, to *account) ([]string, error) {
 	return t.controllers(dir), to.give(dir)
 }
 
-// shares are eight times what a group has of the processors without a word. It would have as much
+// shares are eight times what a group has of the processors by default. It would have as much
 // as one process outside of all groups, and tests have deadlines.
 func shares() map[string]string {
 	return map[string]string{"cpu.shares": "8192", "cpu.weight": "800"}

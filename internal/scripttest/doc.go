@@ -47,8 +47,8 @@
 // what submit --addr takes and $ANNA_CONFIG what siteagent --config takes. After user, both
 // programs find that user's agent as they do on a real account. A script sees no setting
 // of the person who runs it, and all its agents end with it. [bwrap] holds where
-// bubblewrap makes sandboxes, [lan] where the machine has an address on a network, [snakemake] where
-// Snakemake, its package for TES and python are installed.
+// bubblewrap makes sandboxes, [lan] where the machine has an address on a network, [snakemake]
+// where Snakemake, its package for TES and python are installed.
 //
 //	run.go        Run: a test for each script, and the programs built
 //	commands.go   exits, eventually, module, keep and the like

@@ -147,15 +147,16 @@ var bubblewrap = sync.OnceValue(func() bool { //nolint:gochecknoglobals // tried
 	).Run() == nil
 })
 
-// snakemake reports whether Snakemake and python are among the programs of the system, which alone a
-// sandbox shows, and whether Snakemake can speak TES.
+// snakemake reports whether Snakemake and python are among the programs of the system, which alone
+// a sandbox shows, and whether Snakemake can speak TES.
 func snakemake() bool {
 	for _, program := range []string{"/usr/bin/snakemake", "/usr/bin/python"} {
 		if _, err := os.Stat(program); err != nil {
 			return false
 		}
 	}
-	return exec.CommandContext(context.Background(), "/usr/bin/python3", "-c", "import tes").Run() == nil
+	imports := exec.CommandContext(context.Background(), "/usr/bin/python3", "-c", "import tes")
+	return imports.Run() == nil
 }
 
 // onNetwork reports whether this machine has an address that is not its own alone.

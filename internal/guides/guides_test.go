@@ -113,8 +113,8 @@ func loosenAll(lines []string) string {
 // runs says whether a command is run: our own programs, cat of what they wrote, and those that
 // ask an agent over HTTP, curl and Snakemake.
 func runs(c command) bool {
-	return slices.Contains([]string{"siteagent", "submit", "gridsim", "cat", "curl"}, c.program()) ||
-		strings.Contains(c.text, " snakemake --tes ")
+	ours := []string{"siteagent", "submit", "gridsim", "cat", "curl"}
+	return slices.Contains(ours, c.program()) || strings.Contains(c.text, " snakemake --tes ")
 }
 
 // runLine runs a command as in a terminal, where both outputs are one, and remembers

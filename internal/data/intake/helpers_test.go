@@ -97,10 +97,11 @@ func newIntake(began func(pid int)) *Intake {
 	return in
 }
 
-// paused is a store that stops for a moment before it takes the first block.
+// paused is a store that stops for a moment before it takes a block: the first one, or a later.
 type paused struct {
 	Store
-	at func()
+	at    func()
+	later int
 }
 
 func (p paused) AddBuilt(
@@ -110,12 +111,12 @@ func (p paused) AddBuilt(
 	return p.Store.AddBuilt(ctx, func(
 		ctx context.Context, dir string, take func(data.Block) error,
 	) (grid.CID, error) {
-		first := true
+		left := p.later
 		return build(ctx, dir, func(b data.Block) error {
-			if first {
-				first = false
+			if left == 0 {
 				p.at()
 			}
+			left--
 			return take(b)
 		})
 	})

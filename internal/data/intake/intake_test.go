@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/internal/data"
@@ -196,7 +197,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Errorf("process %d cannot be killed", pid)
 		}
 	}
-	_, err := in.Take(t.Context(), paused{s, kill}, Content{File: f})
+	_, err := in.Take(t.Context(), paused{Store: s, at: kill}, Content{File: f})
 	if !errors.Is(err, ErrProcess) {
 		t.Errorf("the process was killed: %v", err)
 	}
@@ -206,8 +207,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-// The end of the context ends the process, and while two are at work a third waits.
-func TestWhoWaitsAndWhoIsEnded(t *testing.T) {
+// While two processes are at work no third one is started.
+func TestTwoProcessesAtATime(t *testing.T) {
 	t.Parallel()
 	needProcess(t)
 	s, _ := newStore(t, nil)
@@ -219,7 +220,7 @@ func TestWhoWaitsAndWhoIsEnded(t *testing.T) {
 	for range atATime {
 		f := fileOf(t, noise(1<<20))
 		go func() {
-			_, err := in.Take(ctx, paused{s, func() {
+			_, err := in.Take(ctx, paused{Store: s, at: func() {
 				arrived <- true
 				<-ctx.Done()
 			}}, Content{File: f})
@@ -227,14 +228,16 @@ func TestWhoWaitsAndWhoIsEnded(t *testing.T) {
 		}()
 		<-arrived
 	}
-	short, stop := context.WithCancel(t.Context())
-	go func() {
-		_, err := in.Take(short, s, Content{File: fileOf(t, nil)})
-		ended <- err
-	}()
+	over, stop := context.WithCancel(t.Context())
 	stop()
-	if err := <-ended; !errors.Is(err, context.Canceled) || begun.Load() != atATime {
-		t.Errorf("a third: %v, after %d processes", err, begun.Load())
+	for range 20 { // one that did not wait would be started every other time
+		_, err := in.Take(over, s, Content{File: fileOf(t, nil)})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a third: %v", err)
+		}
+	}
+	if begun.Load() != atATime {
+		t.Errorf("%d processes were started", begun.Load())
 	}
 	cancel()
 	for range atATime {
@@ -242,6 +245,31 @@ func TestWhoWaitsAndWhoIsEnded(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 	}
+}
+
+// The end of the context ends a process that says nothing.
+func TestTheContextEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	needProcess(t)
+	s, dir := newStore(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	in := New(shell("read order; read more"))
+	in.began = func(int) { cancel() }
+	ended := make(chan error, 1) // for the one end, whether or not it is waited for
+	go func() {
+		_, err := in.Take(ctx, s, Content{File: fileOf(t, nil)})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrProcess) {
+			t.Errorf("cancelled: %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the process goes on")
+	}
+	nothingLeft(t, dir)
 }
 
 // A full disk is told through the pipe as one, for those that wait for space.

@@ -44,7 +44,7 @@ func TestEachThreadIsLast(t *testing.T) {
 	}
 	in := newIntake(func(p int) { pid = p })
 	c := Content{File: fileOf(t, noise(9<<20)), Key: secret}
-	if _, err := in.Take(t.Context(), paused{s, look}, c); err != nil || !looked {
+	if _, err := in.Take(t.Context(), paused{Store: s, at: look}, c); err != nil || !looked {
 		t.Errorf("%v, looked at: %t", err, looked)
 	}
 }
@@ -119,10 +119,10 @@ func playAgent(dir, file string) int {
 	}
 	pid := 0
 	in := newIntake(func(p int) { pid = p })
-	_, err = in.Take(context.Background(), paused{s, func() {
+	_, err = in.Take(context.Background(), paused{Store: s, at: func() {
 		fmt.Println(pid)
 		select {}
-	}}, Content{File: f})
+	}, later: 1}, Content{File: f})
 	fmt.Println(err)
 	return 1
 }
@@ -130,7 +130,11 @@ func playAgent(dir, file string) int {
 // The process ends with its agent, however that ends.
 func TestItEndsWithItsAgent(t *testing.T) {
 	t.Parallel()
-	f := fileOf(t, noise(9<<20))
+	f := fileOf(t, nil)
+	// A leaf and a node of holes are new blocks, the next one comes after 256 GiB.
+	if err := f.Truncate(512 << 30); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(
 		t.Context(), os.Args[0], argAgent, filepath.Join(t.TempDir(), "data"), f.Name(),
 	)

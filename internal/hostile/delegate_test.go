@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
@@ -219,7 +220,8 @@ func TestGroupsOfAnAccount(t *testing.T) {
 	}
 	d.patience = 200 * time.Millisecond
 	made := slices.Clone(d.groups)
-	script := `id -u; for g in "$@"; do mkdir $g/own && echo made; done; exec sleep 1000`
+	script := `id -u; for g in "$@"; do mkdir $g/own && echo made; done; ` +
+		`echo done; exec sleep 1000`
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, made...)...)
 	said, err := cmd.StdoutPipe()
 	if err != nil {
@@ -231,17 +233,16 @@ func TestGroupsOfAnAccount(t *testing.T) {
 	if err := d.start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	want := "65534\n" + strings.Repeat("made\n", len(made))
-	got := make([]byte, len(want))
-	for n := 0; n < len(got); {
-		more, err := said.Read(got[n:])
-		if err != nil {
-			t.Errorf("it says %q, and then %v", got[:n], err)
-			break
-		}
-		n += more
+	t.Cleanup(func() { // else a test that fails leaves all of it
+		_ = cmd.Process.Kill()
+		_, _ = d.end()
+	})
+	var got []string
+	for lines := bufio.NewScanner(said); lines.Scan() && lines.Text() != "done"; {
+		got = append(got, lines.Text())
 	}
-	if string(got) != want {
+	want := append([]string{"65534"}, slices.Repeat([]string{"made"}, len(made))...)
+	if !slices.Equal(got, want) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	if in := d.members(); !slices.Equal(in, []int{cmd.Process.Pid}) {
@@ -252,7 +253,7 @@ func TestGroupsOfAnAccount(t *testing.T) {
 	strays, err := d.end()
 	pid := strconv.Itoa(cmd.Process.Pid)
 	if err != nil || len(strays) != 1 || !strings.Contains(strays[0], pid) {
-		t.Errorf("left running: %q, %v", strays, err)
+		t.Fatalf("left running: %q, %v", strays, err)
 	}
 	if err := <-reaped; err == nil {
 		t.Error("it was not killed")

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -171,6 +174,43 @@ func TestWallsThatAreRemoved(t *testing.T) {
 		if err := l.withoutWalls(context.Background(), "window"); err == nil {
 			t.Error("a wall that there is not is removed")
 		}
+	}
+}
+
+// A process that a test left behind does not keep the lab waiting.
+func TestWhatIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell on this system")
+	}
+	attempt := exec.Command(sh, "-c", "sleep 100 & echo $!")
+	ended := make(chan error, 1)
+	var said []byte
+	go func() {
+		l := lab{linger: 10 * time.Millisecond, out: new(bytes.Buffer)}
+		var failure, err error
+		said, failure, err = l.watch(attempt, "here")
+		ended <- errors.Join(failure, err)
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, exec.ErrWaitDelay) {
+			t.Errorf("that something was left behind is not told: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the lab waits")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(said)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.FindProcess(pid)
+	if err == nil {
+		err = left.Kill()
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -43,6 +43,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // options are what the command line asks for.
@@ -52,6 +53,10 @@ type options struct {
 	user          string
 	delegate      bool
 }
+
+// linger bounds the wait for the standard output of a program that has ended, which processes
+// that it left behind may hold open.
+const linger = 20 * time.Second
 
 var (
 	errBroke = errors.New("an attack broke through")
@@ -103,7 +108,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		}
 		defer remove()
 	}
-	l := lab{known: known, account: account, delegate: o.delegate, out: out}
+	l := lab{
+		known: known, account: account, delegate: o.delegate, linger: linger, out: out,
+	}
 	if o.without != "" {
 		return l.withoutWalls(ctx, o.without)
 	}

@@ -21,7 +21,8 @@ import (
 type lab struct {
 	known    map[string][]place
 	account  *account
-	delegate bool // the account has control groups
+	delegate bool          // the account has control groups
+	linger   time.Duration // the wait for output of what a test program left behind; 0: no end
 	out      io.Writer
 }
 
@@ -146,14 +147,10 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 	return got, nil
 }
 
-// waitDelay bounds the wait for the standard output of a program that has ended, which processes
-// that it left behind may hold open.
-const waitDelay = 20 * time.Second
-
 // watch runs a test program to its end. Its failure is one of the tests; an error is the lab's own.
 func (l lab) watch(attempt *exec.Cmd, from string) (said []byte, failure, err error) {
 	var text bytes.Buffer
-	attempt.Stdout, attempt.Stderr, attempt.WaitDelay = &text, &text, waitDelay
+	attempt.Stdout, attempt.Stderr, attempt.WaitDelay = &text, &text, l.linger
 	if !l.delegate {
 		if err := attempt.Start(); err != nil {
 			return nil, nil, err

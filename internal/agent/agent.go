@@ -179,15 +179,13 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 		recordPath: filepath.Join(cfg.StateDir, RecordFile),
 		events:     view.NewEventLog(keptEvents, uint64(time.Now().UnixMicro())),
 		ready:      make(chan struct{}), checks: newChecks(), host: newHost(cfg.Host, cfg.Capability),
+		intake: newIntake(cfg.Intake),
 	}
 	a.inForce.terms = cfg.terms()
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	a.shown = make([]view.Wall, 0, len(cfg.Walls))
 	for _, w := range cfg.Walls {
 		a.shown = append(a.shown, w.View)
-	}
-	if len(cfg.Intake) > 0 {
-		a.intake = intake.New(cfg.Intake)
 	}
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
 	defer func() {

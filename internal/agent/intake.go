@@ -21,6 +21,14 @@ const (
 	intakePerFile = 4 << 10
 )
 
+// newIntake is nil without a command.
+func newIntake(command []string) *intake.Intake {
+	if len(command) == 0 {
+		return nil
+	}
+	return intake.New(command)
+}
+
 // takeIn stores content of this machine. If it is large, a process of the lowest priority does
 // most of that; when that process fails, and for small content, here does all of it.
 func (a *Agent) takeIn(

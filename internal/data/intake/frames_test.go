@@ -13,8 +13,8 @@ import (
 
 func noSpace() error { return fmt.Errorf("write data: %w", syscall.ENOSPC) }
 
-func blockLine(bytes string) string {
-	return `{"Block":{"Digest":"` + strings.Repeat("A", 43) + `=","Bytes":` + bytes + `}}` + "\n"
+func blockLine(size string) string {
+	return `{"Block":{"Digest":"` + strings.Repeat("A", 43) + `=","Bytes":` + size + `}}` + "\n"
 }
 
 // Blocks are acknowledged together, and all of them.

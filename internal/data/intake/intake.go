@@ -150,9 +150,9 @@ func (in *Intake) start(file *os.File) (*process, error) {
 		defer close(p.done)
 		runtime.LockOSThread() // the kernel ends the process when the thread ends that started it
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
+		failed := cmd.Start()
+		started <- failed
+		if failed == nil {
 			_ = cmd.Wait() // its state is read in end
 		}
 	}()

@@ -67,9 +67,9 @@ func takeIn(ctx context.Context, o order, to data.Sink) (root grid.CID, err erro
 	case o.Dir != "" && o.Key == "":
 		from.Dir = o.Dir
 	case o.Dir != "":
-		packed, err := crypt.Pack(o.Dir)
-		if err != nil {
-			return "", err
+		packed, wrong := crypt.Pack(o.Dir)
+		if wrong != nil {
+			return "", wrong
 		}
 		defer func() { _ = packed.Close() }() // only read from
 		from.Content = packed

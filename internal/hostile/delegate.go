@@ -105,14 +105,13 @@ func (d *delegation) add(t tree, to *account) ([]string, error) {
 	}
 	d.doors = append(d.doors, filepath.Join(leaf, procs))
 	for file, much := range shares() { // versions differ, and it may have no such controller
-		//nolint:gosec // a group made above
 		_ = os.WriteFile(filepath.Join(dir, file), []byte(much), 0)
 	}
 	return t.controllers(dir), to.give(dir)
 }
 
-// shares are eight times what a group has of the processors by default. It would have as much
-// as one process outside of all groups, and tests have deadlines.
+// shares are eight times the usual part of the processors, which would be that of one process
+// outside of all groups: tests have deadlines.
 func shares() map[string]string {
 	return map[string]string{"cpu.shares": "8192", "cpu.weight": "800"}
 }
@@ -153,7 +152,7 @@ func (d *delegation) start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		return err
 	}
 	var errs []error
@@ -161,7 +160,7 @@ func (d *delegation) start(cmd *exec.Cmd) error {
 	for _, door := range d.doors {
 		errs = append(errs, os.WriteFile(door, pid, 0))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err = errors.Join(errs...); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return fmt.Errorf("-delegate: enter the groups: %w", err)

@@ -227,10 +227,10 @@ func TestGroupsOfAnAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to.dress(cmd, t.TempDir()); err != nil {
+	if err = to.dress(cmd, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.start(cmd); err != nil {
+	if err = d.start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // else a test that fails leaves all of it

@@ -189,12 +189,12 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	var said []byte
 	go func() {
 		l := lab{linger: 10 * time.Millisecond, out: new(bytes.Buffer)}
-		var failure, err error
-		said, failure, err = l.watch(attempt, "here")
-		ended <- errors.Join(failure, err)
+		var failure, broken error
+		said, failure, broken = l.watch(attempt, "here")
+		ended <- errors.Join(failure, broken)
 	}()
 	select {
-	case err := <-ended:
+	case err = <-ended:
 		if !errors.Is(err, exec.ErrWaitDelay) {
 			t.Errorf("that something was left behind is not told: %v", err)
 		}

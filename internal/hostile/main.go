@@ -97,14 +97,14 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	if o.delegate {
-		if err := canDelegate(account); err != nil {
+		if err = canDelegate(account); err != nil {
 			return err
 		}
 	}
 	if account != nil {
-		remove, err := account.makeCaches()
-		if err != nil {
-			return err
+		remove, failed := account.makeCaches()
+		if failed != nil {
+			return failed
 		}
 		defer remove()
 	}

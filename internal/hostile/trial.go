@@ -128,9 +128,9 @@ func (l lab) runBatch(ctx context.Context, b batch, overlay []string) (map[strin
 	if err := l.account.dress(attempt, home); err != nil {
 		return nil, err
 	}
-	text, failure, err := l.watch(attempt, b.at.dir)
-	if err := errors.Join(ctx.Err(), err); err != nil {
-		return nil, err
+	text, failure, broken := l.watch(attempt, b.at.dir)
+	if broken = errors.Join(ctx.Err(), broken); broken != nil {
+		return nil, broken
 	}
 	got := make(map[string]outcome)
 	for _, m := range ended.FindAllStringSubmatch(string(text), -1) {
@@ -152,7 +152,7 @@ func (l lab) watch(attempt *exec.Cmd, from string) (said []byte, failure, err er
 	var text bytes.Buffer
 	attempt.Stdout, attempt.Stderr, attempt.WaitDelay = &text, &text, l.linger
 	if !l.delegate {
-		if err := attempt.Start(); err != nil {
+		if err = attempt.Start(); err != nil {
 			return nil, nil, err
 		}
 		failure = attempt.Wait()

@@ -175,7 +175,7 @@ func tree(t *testing.T) string {
 	write("bin/run", "#!/bin/sh\n", 0o700)
 	write("bin/large", string(noise(300<<10)), 0o700)
 	write("nothing", "", 0)
-	for i := range 1300 {
+	for i := range 1150 {
 		write(fmt.Sprintf("many/%s%d", strings.Repeat("n", 200), i), fmt.Sprint(i%7), 0)
 	}
 	for _, empty := range []string{"empty", "sub/deep/empty"} {

@@ -43,7 +43,7 @@ func TestEachThreadIsLast(t *testing.T) {
 		}
 	}
 	in := newIntake(func(p int) { pid = p })
-	c := Content{File: fileOf(t, noise(9<<20)), Key: secret}
+	c := Content{File: fileOf(t, noise(5<<20)), Key: secret}
 	if _, err := in.Take(t.Context(), paused{Store: s, at: look}, c); err != nil || !looked {
 		t.Errorf("%v, looked at: %t", err, looked)
 	}
@@ -87,10 +87,10 @@ func TestTheAgentHasASmallPart(t *testing.T) { // not parallel: the children are
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	holes := fileOf(t, nil)
-	if err := holes.Truncate(512 << 20); err != nil {
+	if err := holes.Truncate(128 << 20); err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]*os.File{"holes": holes, "noise": fileOf(t, noise(64<<20))} {
+	for name, file := range map[string]*os.File{"holes": holes, "noise": fileOf(t, noise(32<<20))} {
 		s, _ := newStore(t, nil)
 		agent, process := used(t, rusageThread), used(t, syscall.RUSAGE_CHILDREN)
 		if _, err := newIntake(nil).Take(t.Context(), s, Content{File: file}); err != nil {

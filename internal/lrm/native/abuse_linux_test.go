@@ -61,7 +61,7 @@ func eachWay(t *testing.T, some []string, test func(t *testing.T, adapter lrm.Ad
 }
 
 func TestEnds(t *testing.T) {
-	adapter := need(t, withBubblewrap)
+	_, adapter := here(t)
 	tests := []struct {
 		name  string
 		args  []string
@@ -96,7 +96,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestInputOverSystem(t *testing.T) {
-	adapter := need(t, withBubblewrap)
+	_, adapter := here(t)
 	a := attempt(t, "true")
 	a.Inputs = []lrm.Bind{{SandboxPath: "/usr/bin/true", HostPath: guest}}
 	if exit := lrmtest.Wait(t, lrmtest.Start(t, adapter, a)).Exit; exit.Cause != grid.CauseBadWork ||
@@ -106,7 +106,7 @@ func TestInputOverSystem(t *testing.T) {
 }
 
 func TestLoaderVariablesStayInside(t *testing.T) {
-	adapter := need(t, withBubblewrap)
+	_, adapter := here(t)
 	a := attempt(
 		t, "sh", "-c", "echo $LD_PRELOAD $PATH $HOME $TMPDIR; env | sort | cut -d= -f1 | tr '\\n' ' '",
 	)
@@ -129,7 +129,7 @@ func TestLoaderVariablesStayInside(t *testing.T) {
 // TestWalls tries each way out with the shell's own means; a try that succeeds
 // prints a line.
 func TestWalls(t *testing.T) {
-	adapter := need(t, withBubblewrap)
+	_, adapter := here(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestWalls(t *testing.T) {
 }
 
 func TestNoCapabilities(t *testing.T) {
-	adapter := need(t, withBubblewrap)
+	_, adapter := here(t)
 	a := attempt(t, "sh", "-c", "id -u; id -G; "+
 		"grep -E '^(Cap...|NoNewPrivs)' /proc/self/status | cut -f2 | sort -u | tr '\\n' ' '; "+
 		"ls /proc/self/fd | tr '\\n' ' '")

@@ -107,6 +107,20 @@ func need(t testing.TB, way string) *native.Adapter {
 	return a
 }
 
+// here is bubblewrap with control groups, or without where this user may make none, for tests of
+// walls that are the same in both.
+func here(t testing.TB) (way string, adapter *native.Adapter) {
+	t.Helper()
+	a, err := newAdapter(t.Context(), filepath.Join(t.TempDir(), "runs.jsonl"), withBubblewrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Probe(t.Context()).Kinds) > 0 {
+		return withBubblewrap, a
+	}
+	return bubblewrapAlone, need(t, bubblewrapAlone)
+}
+
 func harness(way string) lrmtest.Harness {
 	return lrmtest.Harness{
 		Kind: grid.KindCommand, Prefix: []string{guestPath}, Home: "/work", System: true,

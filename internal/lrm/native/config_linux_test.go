@@ -69,8 +69,8 @@ func TestNoEtc(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "etc"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	need(t, withBubblewrap)
-	a, err := newAdapter(t.Context(), filepath.Join(dir, "runs.jsonl"), withBubblewrap)
+	way, _ := here(t)
+	a, err := newAdapter(t.Context(), filepath.Join(dir, "runs.jsonl"), way)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,10 +44,10 @@ func strayIn(t *testing.T, dir string) (mark string) {
 // A sandbox whose supervisor was killed before its command began is ended by the next agent, and
 // that of another agent is not.
 func TestASandboxThatNobodyKnows(t *testing.T) {
-	need(t, withBubblewrap)
+	way, _ := here(t)
 	t.Parallel()
 	mine, others := t.TempDir(), t.TempDir()
-	adapter, err := newAdapter(t.Context(), filepath.Join(mine, "runs.jsonl"), withBubblewrap)
+	adapter, err := newAdapter(t.Context(), filepath.Join(mine, "runs.jsonl"), way)
 	if err != nil {
 		t.Fatal(err)
 	}

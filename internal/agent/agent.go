@@ -183,10 +183,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	}
 	a.inForce.terms = cfg.terms()
 	a.ctx, a.leave = context.WithCancelCause(context.WithoutCancel(ctx))
-	a.shown = make([]view.Wall, 0, len(cfg.Walls))
-	for _, w := range cfg.Walls {
-		a.shown = append(a.shown, w.View)
-	}
+	a.shown = viewsOf(cfg.Walls)
 	a.reports = newReporter(cfg.Metrics, a.log, a.events)
 	defer func() {
 		if err != nil {
@@ -247,6 +244,15 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	a.tellBans()
 	a.border.decided(a.links.List)
 	return a, nil
+}
+
+// viewsOf is what people are shown of the walls before they were tried.
+func viewsOf(walls []Wall) []view.Wall {
+	views := make([]view.Wall, 0, len(walls))
+	for _, w := range walls {
+		views = append(views, w.View)
+	}
+	return views
 }
 
 // bootSite tells the site's machine first of all what it begins with.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/crypt"
-	"github.com/mrsmesh/mrsmesh/internal/data"
-	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -166,18 +164,13 @@ func (s *saver) store(
 		return c, nil, err
 	}
 	a := s.w.a
-	content := intake.Content{
-		File: f, State: true, Bytes: info.Size(), Tail: seal, Key: s.job.key,
-	}
-	ref, err := a.takeIn(ctx, content, info.Size(), func() (ref data.Ref, err error) {
-		all := io.MultiReader(io.LimitReader(f, info.Size()), bytes.NewReader(seal))
-		if s.job.key != "" {
-			if all, err = crypt.Encrypt(s.job.key, all); err != nil {
-				return ref, err
-			}
+	all := io.MultiReader(io.LimitReader(f, info.Size()), bytes.NewReader(seal))
+	if s.job.key != "" {
+		if all, err = crypt.Encrypt(s.job.key, all); err != nil {
+			return c, nil, err
 		}
-		return a.data.AddState(ctx, all)
-	})
+	}
+	ref, err := a.data.AddState(ctx, all)
 	if err != nil {
 		return c, nil, fmt.Errorf("store state: %w", err)
 	}

@@ -29,7 +29,6 @@ type Digest = [sha256.Size]byte
 type Source struct {
 	Content    io.Reader // of a file
 	Executable bool      // the file has the x bit, as AddExecutable gives it
-	State      bool      // the file is in the leaves of AddState
 	Dir        string    // a directory, as AddDir takes it; empty: a file
 }
 
@@ -54,9 +53,6 @@ func Build(ctx context.Context, from Source, limits Limits, to Sink) (grid.CID, 
 }
 
 func (b *builder) build(from Source) (*ipld.Link, error) {
-	if from.State {
-		b.leaf = stateChunkBytes
-	}
 	if from.Dir == "" {
 		return b.file(from.Content, from.Executable)
 	}

@@ -28,9 +28,6 @@ type order struct {
 	Shelf      string      // the directory for the files of blocks
 	Dir        string      `json:",omitempty"` // that is read; empty: the file
 	Executable bool        `json:",omitempty"` // the file
-	State      bool        `json:",omitempty"` // the file, in the leaves of a state
-	Bytes      int64       `json:",omitempty"` // of the file that are read; 0: all
-	Tail       []byte      `json:",omitempty"` // read behind the file
 	Key        grid.JobKey `json:",omitempty"` // it is encrypted for; empty: not
 	Limits     data.Limits // of what is read
 }

@@ -87,7 +87,7 @@ const maxEmptyLine = 50
 // The process's decoder reads an order or says why not, and what it read it would write.
 func FuzzOrder(f *testing.F) {
 	f.Add([]byte(`{"Shelf":"/s","Dir":"/d","Limits":{"Files":1}}` + "\n"))
-	f.Add([]byte(`{"Shelf":"/s","State":true,"Bytes":7,"Tail":"AAAA","Key":"k"}` + "\n"))
+	f.Add([]byte(`{"Shelf":"/s","Executable":true,"Key":"k"}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var o order
 		if readLine(lines(bytes.NewReader(text)), &o) != nil {

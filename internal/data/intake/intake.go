@@ -44,9 +44,6 @@ type Store interface {
 type Content struct {
 	File       *os.File    // nil: the directory. It is read from its begin, whatever its offset
 	Executable bool        // the file is stored with the x bit
-	State      bool        // the file is stored in the leaves of a state
-	Bytes      int64       // of the file that are taken; 0: all
-	Tail       []byte      // taken behind them, at most 16 KiB
 	Dir        string      // a directory as data.Store.AddDir takes it, or crypt.Pack with a key
 	Key        grid.JobKey // that it is encrypted with; empty: it is in the clear
 }
@@ -76,8 +73,7 @@ func (in *Intake) Take(ctx context.Context, store Store, c Content) (data.Ref, e
 		return data.Ref{}, ctx.Err()
 	}
 	o := order{
-		Dir: c.Dir, Executable: c.Executable, State: c.State, Bytes: c.Bytes, Tail: c.Tail,
-		Key: c.Key, Limits: store.Limits(),
+		Dir: c.Dir, Executable: c.Executable, Key: c.Key, Limits: store.Limits(),
 	}
 	return store.AddBuilt(ctx, func(
 		ctx context.Context, shelf string, take func(data.Block) error,

@@ -55,14 +55,6 @@ func TestTheSameName(t *testing.T) {
 		check("file", Content{File: f}, want, err)
 		want, err = here.AddExecutable(t.Context(), bytes.NewReader(content))
 		check("executable", Content{File: f, Executable: true}, want, err)
-		tail := []byte("the seal")
-		sealed := append(content[:size:size], tail...)
-		want, err = here.AddState(t.Context(), bytes.NewReader(sealed))
-		check("state", Content{File: f, State: true, Tail: tail}, want, err)
-		if size > 1 {
-			want, err = here.AddFile(t.Context(), bytes.NewReader(content[:size-1]))
-			check("part", Content{File: f, Bytes: int64(size - 1)}, want, err)
-		}
 	}
 	folder := tree(t)
 	want, err := here.AddDir(t.Context(), folder)

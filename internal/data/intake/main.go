@@ -2,8 +2,6 @@ package intake
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +60,7 @@ func Main(args []string) int {
 
 // takeIn builds the graph of what an order names.
 func takeIn(ctx context.Context, o order, to data.Sink) (root grid.CID, err error) {
-	from := data.Source{Executable: o.Executable, State: o.State}
+	from := data.Source{Executable: o.Executable}
 	switch {
 	case o.Dir != "" && o.Key == "":
 		from.Dir = o.Dir
@@ -76,8 +74,7 @@ func takeIn(ctx context.Context, o order, to data.Sink) (root grid.CID, err erro
 	default:
 		// At its own offset: the file is the agent's, too.
 		file := os.NewFile(fileDescriptor, "content")
-		whole := io.NewSectionReader(file, 0, cmp.Or(o.Bytes, math.MaxInt64))
-		from.Content = io.MultiReader(whole, bytes.NewReader(o.Tail))
+		from.Content = io.NewSectionReader(file, 0, math.MaxInt64)
 	}
 	if o.Key != "" {
 		if from.Content, err = crypt.Encrypt(o.Key, from.Content); err != nil {

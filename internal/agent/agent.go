@@ -246,7 +246,7 @@ func New(ctx context.Context, cfg Config) (a *Agent, err error) {
 	return a, nil
 }
 
-// viewsOf is what people are shown of the walls before they were tried.
+// viewsOf lists the walls as people see them before they were tried.
 func viewsOf(walls []Wall) []view.Wall {
 	views := make([]view.Wall, 0, len(walls))
 	for _, w := range walls {

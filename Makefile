@@ -17,7 +17,7 @@ E2E_FILES    = $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^
 E2E_PACKAGES = $(shell dirname $(E2E_FILES) | sort -u)
 E2E_TESTS    = $(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(E2E_FILES) | paste -sd'|' -)
 
-.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos hostile soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e e2e-meshes e2e-long examples generate generate-check page page-check page-tools tools
+.PHONY: all fmt fmt-check lint arch dead names cross dist changelog test race chaos hostile soak mutants bench bench-docs microbench fuzz fuzz-smoke e2e examples generate generate-check page page-check page-tools tools
 
 all: fmt lint arch test
 
@@ -130,18 +130,14 @@ fuzz:
 fuzz-smoke:
 	@tools/fuzz.sh 1s
 
-# The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. The other
-# packages' come afterwards.
-e2e: e2e-meshes e2e-long
-
-e2e-meshes: WITHOUT = quickstart # which its own tests run
-e2e-meshes: examples
+# The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
+# computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
+# samples with the tag.
+e2e: WITHOUT = quickstart # which its own tests run
+e2e: examples
 	@go test -tags=e2e -count=1 -parallel 3 -timeout 40m ./e2e
-	@go test -tags=e2e -count=1 -p 3 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/%,$(E2E_PACKAGES))
-
-# What only computes: more plays, and larger samples.
-e2e-long:
-	@go test -tags=e2e -count=1 -timeout 40m $(filter ./pkg/%,$(E2E_PACKAGES))
+	@go test -tags=e2e -count=1 -p 3 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
+	@go test -tags=e2e -count=1 ./pkg/workload
 
 examples:
 	@for main in $(filter-out examples/$(strip $(WITHOUT))/%,$(wildcard examples/*/main.go)); do \

@@ -122,6 +122,28 @@ func (p paused) AddBuilt(
 	})
 }
 
+// playAgent takes a file in and waits in the middle for its own end.
+func playAgent(dir, file string) int {
+	s, _, err := openStore(dir, func(*data.Config) {})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	pid := 0
+	in := newIntake(func(p int) { pid = p })
+	_, err = in.Take(context.Background(), paused{Store: s, at: func() {
+		fmt.Println(pid)
+		select {}
+	}, later: 1}, Content{File: f})
+	fmt.Println(err)
+	return 1
+}
+
 // noise is n bytes that do not repeat.
 func noise(n int) []byte {
 	out := make([]byte, n)

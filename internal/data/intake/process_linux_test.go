@@ -2,7 +2,6 @@ package intake
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mrsmesh/mrsmesh/internal/data"
 )
 
 // All threads of the process have the lowest priority there is, on the processor and the disk.
@@ -103,28 +100,6 @@ func TestTheAgentHasASmallPart(t *testing.T) { // not parallel: the children are
 			t.Errorf("%s: the agent took %s, the process %s", name, agent, process)
 		}
 	}
-}
-
-// playAgent takes a file in and waits in the middle for its own end.
-func playAgent(dir, file string) int {
-	s, _, err := openStore(dir, func(*data.Config) {})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	pid := 0
-	in := newIntake(func(p int) { pid = p })
-	_, err = in.Take(context.Background(), paused{Store: s, at: func() {
-		fmt.Println(pid)
-		select {}
-	}, later: 1}, Content{File: f})
-	fmt.Println(err)
-	return 1
 }
 
 // The process ends with its agent, however that ends.

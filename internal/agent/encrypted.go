@@ -137,10 +137,7 @@ func (a *Agent) AddEncrypted(
 	if err != nil {
 		return data.Ref{}, err
 	}
-	if executable {
-		return a.data.AddExecutable(ctx, r)
-	}
-	return a.data.AddFile(ctx, r)
+	return a.data.Add(ctx, data.Source{Content: r, Executable: executable})
 }
 
 // OpenContent reads a file of the data room that was encrypted with a job's key.

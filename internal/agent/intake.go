@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/internal/data/intake"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -30,17 +29,15 @@ func newIntake(command []string) *intake.Intake {
 }
 
 // takeIn stores content of this machine. If it is large, a process of the lowest priority does
-// most of that; when that process fails, and for small content, here does all of it.
-func (a *Agent) takeIn(
-	ctx context.Context, c intake.Content, size int64, here func() (data.Ref, error),
-) (data.Ref, error) {
+// most of that; when that process fails, and for small content, the agent does all of it.
+func (a *Agent) takeIn(ctx context.Context, c intake.Content, size int64) (data.Ref, error) {
 	if a.intake == nil || size < intakeFrom {
-		return here()
+		return intake.Here(ctx, a.data, c)
 	}
 	ref, err := a.intake.Take(ctx, a.data, c)
 	if errors.Is(err, intake.ErrProcess) && ctx.Err() == nil {
 		a.log.Warn("the agent takes in content at its own priority", "why", err)
-		return here()
+		return intake.Here(ctx, a.data, c)
 	}
 	return ref, err
 }
@@ -49,24 +46,9 @@ func (a *Agent) takeIn(
 func (a *Agent) addPath(
 	ctx context.Context, key grid.JobKey, path string, dir bool,
 ) (data.Ref, error) {
-	if !dir {
-		return a.addFile(ctx, key, path)
+	if dir {
+		return a.takeIn(ctx, intake.Content{Dir: path, Key: key}, sizeOfDir(path))
 	}
-	c := intake.Content{Dir: path, Key: key}
-	return a.takeIn(ctx, c, sizeOfDir(path), func() (data.Ref, error) {
-		if key == "" {
-			return a.data.AddDir(ctx, path)
-		}
-		packed, err := crypt.Pack(path)
-		if err != nil {
-			return data.Ref{}, err
-		}
-		defer func() { _ = packed.Close() }() // only read from
-		return a.AddEncrypted(ctx, key, packed, false)
-	})
-}
-
-func (a *Agent) addFile(ctx context.Context, key grid.JobKey, path string) (data.Ref, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return data.Ref{}, err
@@ -77,17 +59,7 @@ func (a *Agent) addFile(ctx context.Context, key grid.JobKey, path string) (data
 		return data.Ref{}, fmt.Errorf("look at %s: %w", path, err)
 	}
 	executable := info.Mode()&0o100 != 0 // the owner's x bit
-	c := intake.Content{File: f, Executable: executable, Key: key}
-	return a.takeIn(ctx, c, info.Size(), func() (data.Ref, error) {
-		switch {
-		case key != "":
-			return a.AddEncrypted(ctx, key, f, executable)
-		case executable:
-			return a.data.AddExecutable(ctx, f)
-		default:
-			return a.data.AddFile(ctx, f)
-		}
-	})
+	return a.takeIn(ctx, intake.Content{File: f, Executable: executable, Key: key}, info.Size())
 }
 
 // sizeOfDir adds up a directory until it is large. Who reads the directory finds what is wrong with

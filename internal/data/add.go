@@ -20,10 +20,22 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
+// Source is a file or a directory of the host that is to be taken in.
+type Source struct {
+	Content    io.Reader // of a file; nil: the directory
+	Executable bool      // the file has the x bit, as AddExecutable gives it
+	Dir        string    // the directory, as AddDir takes it
+}
+
+// Add stores a source as AddFile, AddExecutable or AddDir does.
+func (s *Store) Add(ctx context.Context, from Source) (Ref, error) {
+	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.build(from) })
+}
+
 // AddFile stores what r gives as one file: 256 KiB leaves under a balanced tree,
 // as `ipfs add --cid-version=1` builds it. The same bytes give the same CID.
 func (s *Store) AddFile(ctx context.Context, r io.Reader) (Ref, error) {
-	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r, false) })
+	return s.Add(ctx, Source{Content: r})
 }
 
 // AddState stores what r gives as one file, as AddFile does, but in leaves of 64 KiB: where one
@@ -39,7 +51,7 @@ func (s *Store) AddState(ctx context.Context, r io.Reader) (Ref, error) {
 // AddExecutable stores what r gives as one file with the x bit: the mode 0755 stands in
 // its first node, so its CID differs from that of the same bytes without the bit.
 func (s *Store) AddExecutable(ctx context.Context, r io.Reader) (Ref, error) {
-	return s.add(ctx, func(b *builder) (*ipld.Link, error) { return b.file(r, true) })
+	return s.Add(ctx, Source{Content: r, Executable: true})
 }
 
 // AddDir stores a directory of the host: regular files and directories, empty
@@ -48,12 +60,7 @@ func (s *Store) AddExecutable(ctx context.Context, r io.Reader) (Ref, error) {
 // Symbolic links, devices, sockets and names that are not UTF-8 are refused by their
 // path.
 func (s *Store) AddDir(ctx context.Context, hostDir string) (Ref, error) {
-	return s.add(ctx, func(b *builder) (*ipld.Link, error) {
-		if err := b.readDir(hostDir); err != nil {
-			return nil, err
-		}
-		return b.dir(b.top)
-	})
+	return s.Add(ctx, Source{Dir: hostDir})
 }
 
 // AddTar stores the content of a tar stream as a directory, with the CID that
@@ -148,6 +155,17 @@ type builder struct {
 
 func builderOf(ctx context.Context, to shelf, limits Limits) *builder {
 	return &builder{ctx: ctx, to: to, limits: limits, top: newTree()}
+}
+
+// build stores a source.
+func (b *builder) build(from Source) (*ipld.Link, error) {
+	if from.Content != nil {
+		return b.file(from.Content, from.Executable)
+	}
+	if err := b.readDir(from.Dir); err != nil {
+		return nil, err
+	}
+	return b.dir(b.top)
 }
 
 // count bounds the number of files and directories.

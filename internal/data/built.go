@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,13 +23,6 @@ import (
 
 // Digest is a block's sha2-256.
 type Digest = [sha256.Size]byte
-
-// Source is a file or a directory of the host that is to be taken in.
-type Source struct {
-	Content    io.Reader // of a file
-	Executable bool      // the file has the x bit, as AddExecutable gives it
-	Dir        string    // a directory, as AddDir takes it; empty: a file
-}
 
 // Sink takes the blocks of a graph, those below another one before it. A block may come twice.
 // The content is valid until Put returns.
@@ -50,16 +42,6 @@ func Build(ctx context.Context, from Source, limits Limits, to Sink) (grid.CID, 
 		return "", err
 	}
 	return gridCID(link.Cid), nil
-}
-
-func (b *builder) build(from Source) (*ipld.Link, error) {
-	if from.Dir == "" {
-		return b.file(from.Content, from.Executable)
-	}
-	if err := b.readDir(from.Dir); err != nil {
-		return nil, err
-	}
-	return b.dir(b.top)
 }
 
 // sinkShelf is a shelf without a store.

@@ -17,6 +17,7 @@
 // happens after ErrProcess, internal/agent decides.
 //
 //	intake.go     the agent's side: processes started, watched, and ended
+//	content.go    what is taken in, by a process or here
 //	frames.go     what the two say to each other
 //	main.go       the process
 //	idle_*.go     the lowest priority of this system, for all threads

@@ -31,21 +31,14 @@ const (
 	maxStderr  = 1 << 10          // bytes of what it says of its end
 )
 
-// Store takes what was built, as data.Store does.
+// Store takes content, and what was built, as data.Store does.
 type Store interface {
+	Add(ctx context.Context, from data.Source) (data.Ref, error)
 	Limits() data.Limits
 	AddBuilt(
 		ctx context.Context,
 		build func(ctx context.Context, dir string, take func(data.Block) error) (grid.CID, error),
 	) (data.Ref, error)
-}
-
-// Content is a file or a directory that is to be taken in.
-type Content struct {
-	File       *os.File    // nil: the directory. It is read from its begin, whatever its offset
-	Executable bool        // the file is stored with the x bit
-	Dir        string      // a directory as data.Store.AddDir takes it, or crypt.Pack with a key
-	Key        grid.JobKey // that it is encrypted with; empty: it is in the clear
 }
 
 // Intake starts the processes. Its methods are safe for concurrent use.

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
-	"github.com/mrsmesh/mrsmesh/internal/crypt"
 	"github.com/mrsmesh/mrsmesh/internal/data"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
@@ -59,28 +57,16 @@ func Main(args []string) int {
 }
 
 // takeIn builds the graph of what an order names.
-func takeIn(ctx context.Context, o order, to data.Sink) (root grid.CID, err error) {
-	from := data.Source{Executable: o.Executable}
-	switch {
-	case o.Dir != "" && o.Key == "":
-		from.Dir = o.Dir
-	case o.Dir != "":
-		packed, wrong := crypt.Pack(o.Dir)
-		if wrong != nil {
-			return "", wrong
-		}
-		defer func() { _ = packed.Close() }() // only read from
-		from.Content = packed
-	default:
-		// At its own offset: the file is the agent's, too.
-		file := os.NewFile(fileDescriptor, "content")
-		from.Content = io.NewSectionReader(file, 0, math.MaxInt64)
+func takeIn(ctx context.Context, o order, to data.Sink) (grid.CID, error) {
+	c := Content{Executable: o.Executable, Dir: o.Dir, Key: o.Key}
+	if o.Dir == "" {
+		c.File = os.NewFile(fileDescriptor, "content")
 	}
-	if o.Key != "" {
-		if from.Content, err = crypt.Encrypt(o.Key, from.Content); err != nil {
-			return "", err
-		}
+	from, end, err := c.open()
+	if err != nil {
+		return "", err
 	}
+	defer end()
 	return data.Build(ctx, from, o.Limits, to)
 }
 

@@ -80,7 +80,7 @@ func (b *bench) newSide(
 	build := exec.CommandContext( //nolint:gosec // G204: our own words
 		ctx, "go", "build", "-ldflags=-s -w", "-o", dir+"/", "./cmd/siteagent",
 	)
-	build.Dir = checkout
+	build.Dir, build.Env = checkout, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the agent of %s: %w: %s", checkout, err, out)
 	}

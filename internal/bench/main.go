@@ -184,12 +184,13 @@ func await(ctx context.Context, limit time.Duration, what string, holds func() b
 	return nil
 }
 
-// build makes the stripped programs.
+// build makes the programs as a release has them.
 func (b *bench) build(ctx context.Context) error {
 	args := []string{
 		"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + "/", "./cmd/siteagent", "./cmd/submit",
 	}
 	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own words
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s; run the bench at the repository's root", err, out)
 	}

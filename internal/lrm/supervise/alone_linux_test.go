@@ -305,7 +305,7 @@ func TestLoweringTheOwnPriority(t *testing.T) {
 func TestASupervisorsVariables(t *testing.T) {
 	t.Setenv("OWNERS_SECRET", "x")
 	for dir, want := range map[string][]string{
-		"": {"LANG=C"}, "/cover": {"LANG=C", "GOCOVERDIR=/cover"},
+		"": {"LANG=C", "GOMAXPROCS=1"}, "/cover": {"LANG=C", "GOMAXPROCS=1", "GOCOVERDIR=/cover"},
 	} {
 		t.Setenv("GOCOVERDIR", dir)
 		if got := baseEnv(); !slices.Equal(got, want) {

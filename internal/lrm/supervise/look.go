@@ -13,7 +13,7 @@ const (
 	lookCalm   = 250 * time.Millisecond
 	lookShare  = 20          // a pause is this many times what the last look took,
 	lookLatest = time.Second // but no more than this
-	// a program may write 1/calmPart of what is left to it unseen
+	// a program may take 1/calmPart of what is left to it unseen
 	calmPart    = 8
 	calmEntries = 1000 // likewise, in files and directories
 )
@@ -28,6 +28,12 @@ type watcher struct {
 	use     int64 // of the disk, at the last look
 	room    room  // before the last look
 	known   bool  // the file system tells its free space
+
+	seen      time.Time // when it last looked at processes
+	machine   machine   // before that look
+	told      bool      // the machine tells what it has
+	memory    int64     // of the tree then, in bytes
+	processes int       // of the tree then
 }
 
 // look looks at what the runner takes now and then, until it is gone.
@@ -59,10 +65,26 @@ func pauseAfter(took time.Duration) time.Duration {
 	return max(lookEvery, min(lookShare*took, lookLatest), took)
 }
 
-// calm reports that there is nothing to be looked for yet: only the disk is watched, and it
-// rests.
-func (w *watcher) calm() bool {
-	return w.spec.Processes == 0 && !w.spec.WatchMemory && w.rests()
+// calm reports that there is nothing to be looked for yet: a look at all processes takes
+// thousands of times what it takes to ask how much of the whole machine has gone.
+func (w *watcher) calm() bool { return w.rests() && w.idles() }
+
+// idles reports whether the processes need no look yet, as rests does of the files: the last
+// was not long ago, and since then the machine has lost hardly any memory to anyone, and has
+// hardly more processes.
+func (w *watcher) idles() bool {
+	if w.spec.Processes == 0 && !w.spec.WatchMemory {
+		return true
+	}
+	if !w.told || time.Since(w.seen) >= lookCalm {
+		return false
+	}
+	now, ok := machineNow()
+	return ok &&
+		(!w.spec.WatchMemory ||
+			w.machine.memory-now.memory <= (w.spec.Limits.MemoryBytes-w.memory)/calmPart) &&
+		(w.spec.Processes == 0 ||
+			now.processes-w.machine.processes <= (w.spec.Processes-w.processes)/calmPart)
 }
 
 // rests reports whether the files need no walk yet: the last was not long ago, and since then
@@ -89,7 +111,12 @@ func (w *watcher) measure(now time.Time) (Report, bool) {
 		w.room, w.known = roomOf(w.spec.WatchDir)
 		w.looked = now
 	}
+	if w.spec.Processes > 0 || w.spec.WatchMemory {
+		w.machine, w.told = machineNow()
+		w.seen = now
+	}
 	tree := w.tree(now)
+	w.processes = len(tree)
 	if report, over := w.disk(tree, !rests); over {
 		return report, true
 	}
@@ -98,11 +125,13 @@ func (w *watcher) measure(now time.Time) (Report, bool) {
 			Cause: grid.CauseBadWork, Text: fmt.Sprintf("started more than %d processes", w.spec.Processes),
 		}, true
 	}
-	if w.spec.WatchMemory && w.memory(tree) > limits.MemoryBytes {
-		return Report{
-			Cause: grid.CauseMemory,
-			Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
-		}, true
+	if w.spec.WatchMemory {
+		if w.memory = w.memoryOf(tree); w.memory > limits.MemoryBytes {
+			return Report{
+				Cause: grid.CauseMemory,
+				Text:  "wanted more than its " + grid.FormatBytes(limits.MemoryBytes) + " of memory",
+			}, true
+		}
 	}
 	if w.spec.Tree && w.spec.MeterCPU && now.Sub(w.lowered) > lookLatest {
 		w.lowered = now // a sandbox begins sessions of its own
@@ -153,8 +182,8 @@ func (w *watcher) disk(tree []member, walk bool) (Report, bool) {
 	return Report{Cause: grid.CauseDisk, Text: diskText(limits)}, use > limits.DiskBytes
 }
 
-// memory is the memory of the tree's programs, in bytes.
-func (w *watcher) memory(tree []member) int64 {
+// memoryOf is the memory of the tree's programs, in bytes.
+func (w *watcher) memoryOf(tree []member) int64 {
 	if w.spec.OwnMemory > 0 {
 		return ownMemory(tree) - w.spec.OwnMemory
 	}

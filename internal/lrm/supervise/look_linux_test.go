@@ -152,6 +152,69 @@ func TestACalmDisk(t *testing.T) {
 	}
 }
 
+// Who watches processes need not look at them, for a moment, while the whole machine has
+// lost hardly any memory and runs hardly more.
+func TestACalmMachine(t *testing.T) {
+	t.Parallel()
+	now, ok := machineNow()
+	if !ok || now.memory <= 0 || now.processes <= 0 {
+		t.Fatalf("what the machine has is not known: %+v", now)
+	}
+	const much, many = 1 << 50, 1 << 20
+	both := Spec{WatchMemory: true, Processes: many}
+	some := machine{now.memory + much/16, now.processes - many/16}
+	for _, c := range []struct {
+		name      string
+		spec      Spec
+		machine   machine
+		memory    int64
+		processes int
+		ago       time.Duration
+		want      bool
+	}{
+		{"a part of what is left", both, some, 0, 0, 0, true},
+		{"long ago", both, some, 0, 0, lookCalm, false},
+		{"much memory", both, machine{now.memory + much/4, now.processes}, 0, 0, 0, false},
+		{"many processes", both, machine{now.memory, now.processes - many/4}, 0, 0, 0, false},
+		{"no memory is left", both, some, much, 0, 0, false},
+		{"no process is left", both, some, 0, many, 0, false},
+		{
+			"much memory of who is held to it",
+			Spec{Processes: many},
+			machine{now.memory + much/4, now.processes},
+			0, 0, 0, true,
+		},
+		{
+			"many processes of who is held to few",
+			Spec{WatchMemory: true},
+			machine{now.memory, now.processes - many/4},
+			0, 0, 0, true,
+		},
+	} {
+		c.spec.Limits.MemoryBytes = much
+		w := &watcher{
+			runner: &runner{spec: c.spec}, seen: time.Now().Add(-c.ago), told: true,
+			machine: c.machine, memory: c.memory, processes: c.processes,
+		}
+		// A machine that is busy may take a moment of its own before the look.
+		if got := w.idles(); got != c.want && (got || time.Since(w.seen) < lookCalm) {
+			t.Errorf("%s: idle is %v", c.name, got)
+		}
+	}
+	w := &watcher{runner: &runner{spec: both}, seen: time.Now()}
+	if w.idles() {
+		t.Error("idle before the first look")
+	}
+	cmd := still(t, 3, three)
+	w.cmd, w.spec.Tree, w.spec.Limits.MemoryBytes = cmd, true, much
+	if _, over := w.measure(time.Now()); over || w.processes != 2 || w.memory <= 0 || !w.told {
+		t.Errorf("a look finds %d processes with %d bytes, want 2 with some", w.processes, w.memory)
+	}
+	if !w.idles() && time.Since(w.seen) < lookCalm {
+		t.Error("not idle right after a look")
+	}
+}
+
 // LowersAll reports whether the priority of every session can be lowered here: the kernel
 // does that for an ordinary user now and then only.
 func LowersAll() bool {

@@ -119,3 +119,31 @@ func roomOf(dir string) (room, bool) {
 	//nolint:unconvert // far below the limits; the types differ among machines
 	return room{bytes: int64(st.Bfree) * int64(st.Bsize), files: int64(st.Ffree)}, true
 }
+
+// machine holds the memory that the whole machine has left, and counts its processes.
+type machine struct {
+	memory    int64 // in bytes, that programs can have without anything being moved out
+	processes int   // and threads
+}
+
+// machineNow asks the kernel for them.
+func machineNow() (machine, bool) {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return machine{}, false
+	}
+	fd, err := unix.Open("/proc/meminfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return machine{}, false
+	}
+	defer unix.Close(fd)
+	var head [statBytes]byte
+	n, err := unix.Read(fd, head[:])
+	if err != nil {
+		return machine{}, false
+	}
+	_, after, _ := bytes.Cut(head[:n], []byte("\nMemAvailable:"))
+	number, _, found := bytes.Cut(after, []byte(" kB\n"))
+	kib, err := strconv.ParseInt(string(bytes.TrimSpace(number)), 10, 64)
+	return machine{memory: kib << 10, processes: int(info.Procs)}, found && err == nil
+}

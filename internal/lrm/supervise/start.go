@@ -42,9 +42,10 @@ func specDeadline(ctx context.Context) time.Time {
 }
 
 // baseEnv is the environment of supervisors: nothing of the agent's own, which
-// may hold secrets, but what the Go runtime wants for measuring tests.
+// may hold secrets, but what the Go runtime wants for measuring tests. They wait
+// for most of their time, and one processor is enough for what they do.
 func baseEnv() []string {
-	env := []string{"LANG=C"}
+	env := []string{"LANG=C", "GOMAXPROCS=1"}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		env = append(env, "GOCOVERDIR="+dir)
 	}

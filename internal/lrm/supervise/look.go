@@ -65,8 +65,8 @@ func pauseAfter(took time.Duration) time.Duration {
 	return max(lookEvery, min(lookShare*took, lookLatest), took)
 }
 
-// calm reports that there is nothing to be looked for yet: a look at all processes takes
-// thousands of times what it takes to ask how much of the whole machine has gone.
+// calm reports that there is nothing to be looked for yet. To ask how much of the whole machine
+// has gone takes a twentieth of a look at two processes.
 func (w *watcher) calm() bool { return w.rests() && w.idles() }
 
 // idles reports whether the processes need no look yet, as rests does of the files: the last

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,5 +246,20 @@ func TestABenchThatMeasuresNothingStillPrints(t *testing.T) {
 	b.measure(t.Context())
 	if len(b.Figures) != 1 || b.Figures[0].Note == "" || b.Figures[0].Figure != "the rest of jobs" {
 		t.Errorf("rows: %+v", b.Figures)
+	}
+}
+
+// A part that does not exist is refused with the names of those that do.
+func TestPartsAreChosen(t *testing.T) {
+	t.Parallel()
+	var b bench
+	if err := b.choose("raw,small"); err != nil || !slices.Equal(b.only, []string{"raw", "small"}) {
+		t.Errorf("chosen are %q, %v", b.only, err)
+	}
+	for _, wrong := range []string{"tiny", "raw,", "raw small"} {
+		err := new(bench).choose(wrong)
+		if err == nil || !strings.Contains(err.Error(), "these are all: raw,place,") {
+			t.Errorf("%q: %v, want all names", wrong, err)
+		}
 	}
 }

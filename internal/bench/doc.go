@@ -5,7 +5,7 @@
 //
 //	go run ./internal/bench                       everything, some five minutes on two cores
 //	BENCH_QUICK=1 go run ./internal/bench         fewer rounds and smaller meshes, under a minute
-//	BENCH_ONLY=raw,place,facts,jobs,small go run ... some parts only; these are all
+//	BENCH_ONLY=raw,place go run ./internal/bench  some parts only; a wrong name lists them all
 //	BENCH_ONLY=beside BENCH_BESIDE=../old go run ...   beside the agent of another checkout
 //	BENCH_STANDBYS=2 BENCH_ONLY=beside ...             and this version's submitter has standbys
 //	BENCH_STANDBYS=2 BENCH_ONLY=group go run ...  what a group costs idle agents, two minutes

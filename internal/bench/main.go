@@ -60,7 +60,9 @@ type bench struct {
 func newBench(ctx context.Context) (*bench, error) {
 	b := &bench{began: time.Now(), quick: os.Getenv("BENCH_QUICK") != ""}
 	if only := os.Getenv("BENCH_ONLY"); only != "" {
-		b.only = strings.Split(only, ",")
+		if err := b.choose(only); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	if b.dir, err = os.MkdirTemp(os.Getenv("BENCH_DIR"), "mrsb"); err != nil {
@@ -117,13 +119,15 @@ func (b *bench) repeat(n int, span time.Duration, do func() error) error {
 	return nil
 }
 
+// part is one of a run.
+type part struct {
+	name string
+	do   func(context.Context) error
+}
+
 // parts of a run, in order; later ones use the raw limits of the first.
-// What fails is a row without a value; the rest is measured all the same.
-func (b *bench) measure(ctx context.Context) {
-	parts := []struct {
-		name string
-		do   func(context.Context) error
-	}{
+func (b *bench) parts() []part {
+	return []part{
 		{"raw", b.measureRaw},
 		{"place", b.measurePlacing},
 		{"facts", b.measureFacts},
@@ -133,7 +137,27 @@ func (b *bench) measure(ctx context.Context) {
 		{"group", b.measureGroup},
 		{"linked", b.measureLinked},
 	}
-	for _, part := range parts {
+}
+
+// choose bounds the run to some of its parts, separated by commas.
+func (b *bench) choose(only string) error {
+	var all []string
+	for _, part := range b.parts() {
+		all = append(all, part.name)
+	}
+	for name := range strings.SplitSeq(only, ",") {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("BENCH_ONLY: there is no part %q; these are all: %s", name,
+				strings.Join(all, ","))
+		}
+		b.only = append(b.only, name)
+	}
+	return nil
+}
+
+// measure runs the parts. What fails is a row without a value; the rest is measured all the same.
+func (b *bench) measure(ctx context.Context) {
+	for _, part := range b.parts() {
 		if len(b.only) > 0 && !slices.Contains(b.only, part.name) {
 			continue
 		}

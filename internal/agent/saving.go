@@ -48,11 +48,10 @@ func newSaver(w *workshop, a lrm.Attempt, job *work) *saver {
 	return s
 }
 
-// run looks for states until the attempt ends. A program is asked for one right away: that it
-// saves one shows that it can.
+// run looks for states until the attempt ends. A program that is still there at the first look is
+// asked for one: that it saves one shows that it can.
 func (s *saver) run(ctx context.Context) {
-	s.ask(true)
-	pause := firstLook
+	pause, want := firstLook, true
 	for {
 		timer := time.NewTimer(pause)
 		if s.able && s.order == nil { // nothing is to be done before one is wanted
@@ -68,6 +67,10 @@ func (s *saver) run(ctx context.Context) {
 			s.ask(true)
 			pause = firstLook
 		case <-timer.C:
+			if want {
+				s.ask(true)
+				want = false
+			}
 			if pause = min(2*pause, mostLook); s.look(ctx) {
 				pause = firstLook
 			}

@@ -96,6 +96,9 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 		}
 		job.cid = e.Module.CID
 	}
+	if len(e.Inputs) == 0 {
+		return moved, nil
+	}
 	inputs := filepath.Join(job.dir, "in")
 	if err := os.Mkdir(inputs, 0o700); err != nil {
 		return moved, fmt.Errorf("make the inputs' directory: %w", err)

@@ -44,7 +44,7 @@ const (
 	// The item is the command and the files that come back, as words of sh. Names begin
 	// with ./ so that none is an option.
 	gather = `eval "set -- $1"
-sh -c "$1"
+(line=$1; shift $#; eval "$line")
 code=$? missing=0
 shift
 mkdir ` + Gathered + ` || exit

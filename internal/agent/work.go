@@ -142,6 +142,9 @@ func (w *workshop) start(e step.StartAttempt) {
 			WallTime:    w.wallTime(e.Task),
 		},
 	}
+	if e.Task.OfMany {
+		attempt.Series = string(job.submitter) + "/" + string(e.Task.ID.Job)
+	}
 	attempt.Farewell, attempt.StatePath = w.farewell(e.Attempt, job.submitter), job.statePath
 	for _, out := range e.Task.Outputs {
 		attempt.OutputPaths = append(attempt.OutputPaths, out.Path)
@@ -177,10 +180,12 @@ func (w *workshop) run(adapter lrm.Adapter, attempt lrm.Attempt, job *work) {
 		w.setLease(attempt.ID, process, lease)
 	}
 	saving, end := context.WithCancel(w.a.ctx)
+	var saver sync.WaitGroup
 	if lrm.CanSave(attempt.Task) {
-		w.spawn(job, func() { newSaver(w, attempt, job).run(saving) })
+		saver.Go(func() { newSaver(w, attempt, job).run(saving) })
 	}
-	w.follow(attempt.ID, job, process, end)
+	w.follow(attempt.ID, job, process, end, saver.Wait)
+	saver.Wait()
 }
 
 func (w *workshop) end(id grid.AttemptID, process lrm.Process, why string) {
@@ -204,9 +209,9 @@ func (w *workshop) failed(id grid.AttemptID, err error) {
 }
 
 // follow tells what happens to a running attempt until its end. When the agent
-// ends it ends the attempt, too.
+// ends it ends the attempt, too. quiet waits, after ended, until nobody reads its state.
 func (w *workshop) follow(
-	id grid.AttemptID, job *work, process lrm.Process, ended context.CancelFunc,
+	id grid.AttemptID, job *work, process lrm.Process, ended context.CancelFunc, quiet func(),
 ) {
 	leaving := context.AfterFunc(w.a.ctx, func() { w.end(id, process, "the site's agent ended") })
 	defer leaving()
@@ -238,6 +243,10 @@ func (w *workshop) follow(
 	}
 	w.settle(job, result)
 	exit, err := w.keepWhenRoom(id, job, result)
+	if v, ok := process.(lrm.Vacater); ok {
+		quiet()
+		v.Vacate() // before the end is told: the next task may come by that
+	}
 	if err == nil {
 		w.a.site.tell(step.AttemptExited{Attempt: id, Exit: exit})
 	}

@@ -65,6 +65,13 @@ type Meter interface {
 	CPUTime() (time.Duration, bool)
 }
 
+// Vacater is implemented by processes whose sandbox can take another attempt, when they have ended.
+type Vacater interface {
+	// Vacate tells that nobody needs any more what the attempt left in its WorkDir, which may be
+	// gone afterwards. It may be called more than once, and it need not be called.
+	Vacate()
+}
+
 // EventKind says what happened to a running attempt.
 type EventKind uint8
 
@@ -105,6 +112,9 @@ type Event struct {
 type Attempt struct {
 	ID   grid.AttemptID
 	Task grid.Task
+	// Series names what the attempt has in common with others: after one another they may run in
+	// the same sandbox, emptied between them. Empty: it has one for itself.
+	Series string
 	// the attempt's own directory, made by the caller with mode 0700; the adapter writes nowhere else
 	Dir        string
 	Inputs     []Bind // what is in the sandbox, read-only

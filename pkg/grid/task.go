@@ -24,6 +24,8 @@ type Task struct {
 	CopyOf TaskID `json:",omitzero"`
 	// Signature is that of its job.
 	Signature Signature `json:",omitzero"`
+	// OfMany tells that its job has more tasks, as far as the site knows.
+	OfMany bool `json:",omitzero"`
 }
 
 // Original is the task itself, or the first of its copies.

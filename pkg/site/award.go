@@ -179,6 +179,7 @@ func (m *Machine) expand(msg protocol.Award, t protocol.AwardedTask) (grid.Task,
 		return grid.Task{}, false
 	}
 	task := msg.Spec.Expand(msg.Job, t.Index, t.Item)
+	task.OfMany = len(msg.Tasks) > 1 || t.Index > 0 || t.Item.Value != ""
 	if t.CopyOf > 0 {
 		task.CopyOf = grid.TaskID{Job: msg.Job, Index: t.CopyOf - 1}
 	}

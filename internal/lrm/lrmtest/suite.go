@@ -29,6 +29,8 @@ type Harness struct {
 	Prefix []string
 	// Inputs stand in the sandbox of every attempt, such as the guest itself.
 	Inputs []lrm.Bind
+	// Series is that of all attempts.
+	Series string
 	// Home is the variable HOME as programs see it.
 	Home string
 	// System says that programs see a /proc and a system of their own, and can make
@@ -106,7 +108,7 @@ func (b *bench) attempt(t *testing.T, args ...string) lrm.Attempt {
 	b.next++
 	a := NewAttempt(t, b.dir, b.next, append(slices.Clone(b.h.Prefix), args...)...)
 	a.ModulePath, a.RecordPath, a.Inputs = b.h.Module, b.record, slices.Clone(b.h.Inputs)
-	a.Task.Kind = b.h.Kind
+	a.Task.Kind, a.Series = b.h.Kind, b.h.Series
 	return a
 }
 

@@ -32,7 +32,7 @@ type Config struct {
 	// Idle gives commands the processor only when nobody else wants it.
 	Idle bool
 	// RecordPath is the run record of earlier agents, the same file as in Attempts. The
-	// directory etc beside it is the adapter's.
+	// directories etc and warm beside it are the adapter's.
 	RecordPath string
 	// Unbounded runs commands also where the kernel does not hold their memory, their processes and
 	// what they write: these are watched by looking then. What they write is not held in memory.
@@ -105,6 +105,11 @@ func New(ctx context.Context, config Config) (*Adapter, error) {
 	a := &Adapter{
 		config: config, host: explore(ctx, config), supervisors: supervise.NewPool(config.Supervisor),
 	}
+	if a.host.warm {
+		if err := clearWarm(config.RecordPath); err != nil {
+			return nil, err
+		}
+	}
 	if a.host.sandbox == Bubblewrap {
 		etc := filepath.Join(filepath.Dir(config.RecordPath), "etc")
 		if err := a.host.shareEtc(etc); err != nil {
@@ -137,11 +142,18 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		return nil, ErrNoSandbox
 	}
 	box := sandbox{host: a.host, attempt: at, processes: a.config.Processes, idle: a.config.Idle}
+	box.key, box.name = box.series(), groupName(a.config.RecordPath, at.Dir)
+	if box.key != "" {
+		box.copied, _ = inputBytes(at.Inputs)
+		if p, err := a.startInWarm(ctx, box); p != nil || err != nil {
+			return p, err
+		}
+	}
 	wrong := box.refuse()
 	if err := box.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
 	}
-	group, err := a.host.groups.add(groupName(a.config.RecordPath, at.Dir), box.need())
+	group, err := a.host.groups.add(box.name, box.need())
 	if err != nil {
 		return nil, fmt.Errorf("prepare sandbox: %w", err)
 	}
@@ -155,11 +167,19 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 func (a *Adapter) launch(
 	ctx context.Context, box sandbox, group group, wrong string,
 ) (lrm.Process, error) {
+	spec, err := a.spec(box, group, wrong)
+	if err != nil {
+		return nil, fmt.Errorf("prepare sandbox: %w", err)
+	}
+	return a.supervisors.Start(ctx, box.attempt.Dir, spec, a.hooks(box, group, wrong))
+}
+
+// spec is the supervisor's order for an attempt.
+func (a *Adapter) spec(box sandbox, group group, wrong string) (supervise.Spec, error) {
 	at := box.attempt
-	limits := at.Limits.OrDefault()
 	spec := supervise.Spec{
 		Attempt: at.ID, Runner: a.config.Runner, Env: []string{"GOMAXPROCS=1"}, Dir: at.Dir,
-		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: limits,
+		Stdout: at.StdoutPath(), Stderr: at.StderrPath(), Limits: at.Limits.OrDefault(),
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath,
 		Idle: a.config.Idle, MeterCPU: !a.host.groups.cpu(),
 		Tree: true, FreezeDir: group.freezer, WatchMemory: !a.host.groups.memory(),
@@ -172,30 +192,53 @@ func (a *Adapter) launch(
 		spec.Stdout = filepath.Join(at.Dir, "keeper.out")
 		spec.Stderr = filepath.Join(at.Dir, "keeper.err")
 	}
-	var err error
-	if wrong == "" {
-		spec.Enclosure = &supervise.Enclosure{Join: group.doors()}
-		err = box.command(spec.Enclosure)
-	} else {
-		spec.Stdin, err = json.Marshal(job{Refused: true})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("prepare sandbox: %w", err)
-	}
 	if !a.host.groups.pids() {
 		spec.Processes = box.watchedProcesses()
 	}
-	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
-		ended := ending{
-			attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
-			held: a.host.held,
-		}
-		_ = group.remove() // what is left, Recover removes
-		if end.Cause == grid.CauseSandbox {
-			_ = endStrays(at.Dir) // and ends
-		}
-		return ended.result()
-	})
+	if wrong != "" {
+		var err error
+		spec.Stdin, err = json.Marshal(job{Refused: true})
+		return spec, err
+	}
+	spec.Enclosure = &supervise.Enclosure{Join: group.doors()}
+	if err := box.command(spec.Enclosure); err != nil {
+		return spec, err
+	}
+	if box.key != "" {
+		box.warm(&spec)
+	}
+	return spec, nil
+}
+
+// hooks are what is done for an attempt besides.
+func (a *Adapter) hooks(box sandbox, group group, wrong string) supervise.Hooks {
+	at := box.attempt
+	remove := func() { _ = group.remove() } // what is left, Recover removes
+	var empty func() (string, error)
+	if box.key != "" {
+		tmp, _ := os.Lstat(filepath.Join(at.WorkDir(), tempDir))
+		empty = func() (string, error) { return a.empty(box, group, tmp) }
+	}
+	return supervise.Hooks{
+		Finish: func(end supervise.Ending, kept bool) lrm.Result {
+			ended := ending{
+				attempt: at, sandbox: a.host.sandbox, end: end, wrong: wrong, starved: group.starved(),
+				held: a.host.held,
+			}
+			if !kept {
+				remove()
+			}
+			if end.Cause == grid.CauseSandbox {
+				_ = endStrays(at.Dir) // and ends
+			}
+			return ended.result()
+		},
+		Empty: empty,
+		Gone: func(root string) {
+			remove()
+			_ = dropRoot(root) // and New does
+		},
+	}
 }
 
 // Recover implements lrm.Adapter.

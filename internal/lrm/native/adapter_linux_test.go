@@ -135,7 +135,7 @@ func harness(way string) lrmtest.Harness {
 		},
 		OwnKernel: strings.HasPrefix(way, native.GVisor),
 		Left:      native.GroupsLeft,
-		Own:       []string{"etc"},
+		Own:       []string{"etc", "warm"},
 		Agent: func(record string) *exec.Cmd {
 			return exec.Command(os.Args[0], argAgent, record, way)
 		},
@@ -155,6 +155,12 @@ func TestConformance(t *testing.T) {
 			need(t, way)
 			h := harness(way)
 			h.Prefix = append([]string{"/usr/bin/env"}, h.Prefix...)
+			lrmtest.Run(t, h)
+		})
+		t.Run(way+" in series", func(t *testing.T) {
+			need(t, way)
+			h := harness(way)
+			h.Series = "suite"
 			lrmtest.Run(t, h)
 		})
 	}

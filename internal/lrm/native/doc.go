@@ -5,7 +5,8 @@
 // What a command sees:
 //   - a root directory of its own, writable, in which whatever it writes counts as
 //     disk: empty but for /tmp, /work (where it starts, and its HOME), and the parent
-//     directories of inputs and outputs. Inputs stand at their paths, read-only.
+//     directories of inputs and outputs. Inputs stand at their paths, read-only; those of a
+//     series, when they are small, are copies of its own.
 //   - the host's programs, read-only: /usr with /bin, /lib and so on. In /etc, read-only,
 //     /etc/alternatives, the loader's cache, and the names of one user and one host. Nothing
 //     else of the host's files: not even the names of its users.
@@ -33,6 +34,7 @@
 //	adapter.go       Config, Adapter: what the agent asks
 //	host.go          which sandbox this machine has, by trying
 //	sandbox.go       one attempt's sandbox: arguments, limits, environment
+//	warm.go          sandboxes that take one attempt of a series after the other
 //	strays.go        sandboxes that nobody knows any more, ended
 //	etc.go           its /etc
 //	direct.go        how its command begins: behind a shell, or without one

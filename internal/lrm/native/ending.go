@@ -85,6 +85,9 @@ func (e ending) judge(k keptEnding) supervise.Report {
 
 // exitCode is the command's exit code, if the sandbox reported one.
 func (e ending) exitCode() (int, bool) {
+	if e.end.Told {
+		return e.end.Code, true
+	}
 	if e.sandbox == GVisor {
 		return e.gvisorCode()
 	}

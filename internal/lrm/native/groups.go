@@ -134,10 +134,39 @@ func (g groups) add(name string, n need) (group, error) {
 		if h.freezes {
 			made.freezer = dir
 		}
-		for _, s := range h.settings(n) {
-			if err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0); err != nil && s.must {
-				return group{}, errors.Join(fmt.Errorf("bound group: %w", err), made.remove())
-			}
+		if err := h.bound(dir, n); err != nil {
+			return group{}, errors.Join(err, made.remove())
+		}
+	}
+	return made, nil
+}
+
+// bound gives a group its limits, or others.
+func (h *hierarchy) bound(dir string, n need) error {
+	var errs []error
+	for _, s := range h.settings(n) {
+		if err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0); err != nil && s.must {
+			errs = append(errs, fmt.Errorf("bound group: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// again is a group that add has made, with other limits.
+func (g groups) again(name string, n need) (group, error) {
+	var made group
+	for _, h := range g {
+		dir := filepath.Join(h.dir, name)
+		made.dirs = append(made.dirs, dir)
+		if h.freezes {
+			made.freezer = dir
+		}
+		err := h.bound(dir, n)
+		if err != nil { // of two limits the larger one has to be raised first
+			err = h.bound(dir, n)
+		}
+		if err != nil {
+			return group{}, err
 		}
 	}
 	return made, nil

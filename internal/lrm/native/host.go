@@ -35,6 +35,7 @@ type host struct {
 	noMoreUsers  bool         // making user namespaces inside can be forbidden
 	countsInside bool         // the kernel counts processes for each user namespace
 	groups       groups
+	warm         bool     // what a command leaves behind in its sandbox can be seen there
 	held         bool     // each attempt has a file system of its own, which the kernel bounds
 	filter       []byte   // of a command's system calls; empty = there is none
 	notes        []string // for the owner
@@ -183,9 +184,10 @@ func (h *host) tryVariants(ctx context.Context, bwrap string) error {
 		{true, true}, {true, false}, {false, true}, {false, false},
 	} {
 		h.proc, h.noMoreUsers = v.proc, v.noMoreUsers
-		err := h.try(ctx, bwrap)
+		err := h.try(ctx, bwrap, fmt.Sprintf("exit %d", trialCode))
 		if err == nil {
 			h.bwrap = bwrap
+			h.warm = h.proc && h.try(ctx, bwrap, tryWarm, "--mqueue", queuesPath) == nil
 			return nil
 		}
 		if first == nil {
@@ -195,8 +197,8 @@ func (h *host) tryVariants(ctx context.Context, bwrap string) error {
 	return first
 }
 
-// try runs a shell in a sandbox like those of attempts.
-func (h *host) try(ctx context.Context, bwrap string) error {
+// try runs a script that ends with trialCode in a sandbox like those of attempts.
+func (h *host) try(ctx context.Context, bwrap, script string, further ...string) error {
 	dir, err := os.MkdirTemp("", "mrs-sandbox-")
 	if err != nil {
 		return err
@@ -204,11 +206,11 @@ func (h *host) try(ctx context.Context, bwrap string) error {
 	defer os.RemoveAll(dir)
 	args := append(h.flags(), "--bind", dir, "/")
 	args = append(args, mountArguments(h.system)...)
-	args = append(args, "--dev", "/dev", "--remount-ro", "/dev")
+	args = append(append(append(args, "--dev", "/dev"), further...), "--remount-ro", "/dev")
 	if h.proc {
 		args = append(args, procMount()...)
 	}
-	args = append(args, "--", "/bin/sh", "-c", fmt.Sprintf("exit %d", trialCode))
+	args = append(args, "--", "/bin/sh", "-c", script)
 	cmd := exec.CommandContext(ctx, bwrap, args...) //nolint:gosec // arguments of our own
 	cmd.Env, cmd.Dir = []string{}, dir
 	out, err := cmd.CombinedOutput()

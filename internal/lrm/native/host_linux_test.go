@@ -65,7 +65,7 @@ func TestTheStrictestSandboxIsTaken(t *testing.T) {
 		proc: true, system: []systemPath{{path: "/usr", host: "/usr"}, {path: "/bin", link: "x"}},
 	}
 	bwrap := pickyBwrap(t, "")
-	if err := h.try(t.Context(), bwrap); err != nil {
+	if err := h.try(t.Context(), bwrap, "exit 42"); err != nil {
 		t.Fatal(err)
 	}
 	args := strings.Split(strings.TrimSpace(holds(t, bwrap+".args")), "\n")
@@ -89,7 +89,9 @@ func TestWhenASandboxWorks(t *testing.T) {
 	} {
 		var h host
 		text := ""
-		if err := h.try(t.Context(), program(t, t.TempDir(), "bwrap", script)); err != nil {
+		if err := h.try(
+			t.Context(), program(t, t.TempDir(), "bwrap", script), "exit 42",
+		); err != nil {
 			text = err.Error()
 		}
 		if text != want {
@@ -97,7 +99,7 @@ func TestWhenASandboxWorks(t *testing.T) {
 		}
 	}
 	var h host
-	if err := h.try(t.Context(), "/none/bwrap"); !errors.Is(err, os.ErrNotExist) {
+	if err := h.try(t.Context(), "/none/bwrap", "exit 42"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without bubblewrap: %v", err)
 	}
 }

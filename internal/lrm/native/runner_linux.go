@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -108,4 +109,14 @@ func countsInside() bool {
 		return false
 	}
 	return major > 5 || major == 5 && minor >= 14
+}
+
+// marked reports whether a directory carries attributes that a command gave it, or may.
+func marked(dir string) bool {
+	var names [1 << 10]byte
+	n, err := unix.Llistxattr(dir, names[:])
+	if err != nil {
+		return !errors.Is(err, unix.ENOTSUP)
+	}
+	return bytes.Contains(names[:n], []byte("user."))
 }

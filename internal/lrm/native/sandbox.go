@@ -36,6 +36,11 @@ type sandbox struct {
 	attempt   lrm.Attempt
 	processes int
 	idle      bool // the processor only when nobody else wants it
+
+	key    string // of its series; empty: it is for this attempt alone
+	copied int64  // bytes of inputs that are put into its root
+	name   string // of its group, and of its root between two tasks
+	queues bool   // it shows the queues of messages
 }
 
 // refuse says why the work can be run nowhere, or nothing.
@@ -58,10 +63,11 @@ func (s sandbox) refuse() string {
 	return ""
 }
 
-// prepare lays out the root directory, and what /etc gets if that is not there for all.
+// prepare makes the root directory and lays it out, and what /etc gets if that is not there for
+// all.
 func (s sandbox) prepare() error {
 	if s.host.held {
-		work, bytes := s.attempt.WorkDir(), s.attempt.Limits.OrDefault().DiskBytes
+		work, bytes := s.attempt.WorkDir(), s.filesInMemory()
 		if err := os.MkdirAll(work, 0o700); err != nil {
 			return err
 		}
@@ -69,6 +75,16 @@ func (s sandbox) prepare() error {
 			return err
 		}
 	}
+	if s.host.sandbox == GVisor {
+		if err := layEtc(s.etcDir(), s.host.id()); err != nil {
+			return err
+		}
+	}
+	return s.lay()
+}
+
+// lay lays out the root directory.
+func (s sandbox) lay() error {
 	if err := lrm.PrepareDir(s.attempt); err != nil {
 		return err
 	}
@@ -77,10 +93,10 @@ func (s sandbox) prepare() error {
 			return err
 		}
 	}
-	if s.host.sandbox == GVisor {
-		return layEtc(s.etcDir(), s.host.id())
+	if s.key == "" {
+		return nil
 	}
-	return nil
+	return s.placeInputs()
 }
 
 // command tells what the runner is to become.
@@ -131,10 +147,10 @@ func (s sandbox) ownMemory() int64 {
 
 // filesInMemory bounds the part of its group's memory that the attempt's files take, in bytes.
 func (s sandbox) filesInMemory() int64 {
-	if s.host.held {
-		return s.attempt.Limits.OrDefault().DiskBytes
+	if !s.host.held {
+		return 0
 	}
-	return 0
+	return s.attempt.Limits.OrDefault().DiskBytes + s.copied
 }
 
 // watchedProcesses limits the attempt's processes as this machine counts them. gVisor
@@ -165,13 +181,18 @@ func (s sandbox) arguments() []string {
 	args = append(args, mountArguments(s.host.system)...)
 	args = append(
 		args, "--dev", "/dev", "--bind", filepath.Join(s.attempt.WorkDir(), tempDir), "/dev/shm",
-		"--remount-ro", "/dev",
 	)
+	if s.queues {
+		args = append(args, "--mqueue", queuesPath)
+	}
+	args = append(args, "--remount-ro", "/dev")
 	if s.host.proc {
 		args = append(args, procMount()...)
 	}
-	for _, in := range s.attempt.Inputs {
-		args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
+	if s.key == "" { // else they are in the root
+		for _, in := range s.attempt.Inputs {
+			args = append(args, "--ro-bind", in.HostPath, path.Clean(in.SandboxPath))
+		}
 	}
 	for _, v := range s.environment() {
 		args = append(args, "--setenv", v[0], v[1])

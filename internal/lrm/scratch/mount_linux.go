@@ -14,12 +14,27 @@ const overhead = 32
 
 // Mount puts a file system on a directory, which is then the agent's alone: of so many bytes, and a
 // 32nd more, and of so many files and directories.
-func Mount(dir string, bytes int64, files int) error {
+func Mount(dir string, bytes int64, files int) error { return mount(dir, bytes, files, 0) }
+
+// Resize bounds what Mount put on a directory anew. What is in it stays.
+func Resize(dir string, bytes int64, files int) error {
+	return mount(dir, bytes, files, unix.MS_REMOUNT)
+}
+
+func mount(dir string, bytes int64, files int, further uintptr) error {
 	const private = 0o700
 	options := fmt.Sprintf("size=%d,nr_inodes=%d,mode=%o", bytes+bytes/overhead, files, private)
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	if err := unix.Mount("scratch", dir, "tmpfs", flags, options); err != nil {
+	if err := unix.Mount("scratch", dir, "tmpfs", flags|further, options); err != nil {
 		return fmt.Errorf("mount a file system in memory: %w", err)
+	}
+	return nil
+}
+
+// Move moves what Mount put on a directory to another directory.
+func Move(from, to string) error {
+	if err := unix.Mount(from, to, "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move a file system in memory: %w", err)
 	}
 	return nil
 }

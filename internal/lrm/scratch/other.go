@@ -22,6 +22,12 @@ func Trial(string) int { return 1 }
 // Mount fails.
 func Mount(string, int64, int) error { return errLinux }
 
+// Resize fails.
+func Resize(string, int64, int) error { return errLinux }
+
+// Move fails.
+func Move(string, string) error { return errLinux }
+
 // Unmount does nothing: nothing is mounted.
 func Unmount(string) error { return nil }
 

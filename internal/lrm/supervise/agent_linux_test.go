@@ -143,7 +143,9 @@ const obedient = `read x; echo "$x" > order; echo '{"exited":{"cause":1,"code":7
 // it waited nothing is left.
 func TestWhoGetsTheOrder(t *testing.T) {
 	t.Parallel()
-	finish := func(e Ending) lrm.Result { return lrm.Result{Exit: grid.Exit{Code: e.Code}} }
+	finish := Hooks{Finish: func(e Ending, _ bool) lrm.Result {
+		return lrm.Result{Exit: grid.Exit{Code: e.Code}}
+	}}
 	spec := Spec{Attempt: one(), Stdin: []byte("input")}
 	dir := t.TempDir()
 	pool := shellPool("cd " + dir + "; " + obedient)
@@ -192,10 +194,10 @@ func TestWhoGetsTheOrder(t *testing.T) {
 // Who takes no order is ended, and the attempt has not begun.
 func TestASupervisorThatTakesNoOrder(t *testing.T) {
 	t.Parallel()
-	never := func(Ending) lrm.Result {
+	never := Hooks{Finish: func(Ending, bool) lrm.Result {
 		t.Error("an attempt that did not begin has ended")
 		return lrm.Result{}
-	}
+	}}
 	large := Spec{Attempt: one(), Stdin: make([]byte, 1<<20)} // more than a pipe takes
 	for name, c := range map[string]struct {
 		script string
@@ -258,7 +260,10 @@ func attended(t *testing.T, text string) (p *process, told *bufio.Reader, ended 
 		child:  &child{cmd: cmd, stdin: write, stdout: bufio.NewReader(strings.NewReader(text))},
 		events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
 	}
-	p.finish = func(e Ending) lrm.Result { *ended = e; return lrm.Result{Exit: grid.Exit{Code: 5}} }
+	p.hooks.Finish = func(e Ending, _ bool) lrm.Result {
+		*ended = e
+		return lrm.Result{Exit: grid.Exit{Code: 5}}
+	}
 	return p, bufio.NewReader(read), ended
 }
 

@@ -36,6 +36,8 @@
 //	runner.go             the runner's process, started, frozen and ended
 //	enclosure_*.go        a sandbox started in the runner's place, traced
 //	gate_linux.go         what it runs held back until that is bounded
+//	warm_*.go             a sandbox that takes one attempt after the other
+//	warmed.go             ... as the agent sees it, between two attempts
 //	farewell.go           the submitter told that agent and attempt are dead
 //	recover.go            what an earlier agent left, ended
 //	rotate.go             the run record, kept short

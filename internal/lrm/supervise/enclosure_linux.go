@@ -23,8 +23,11 @@ var errNotBounded = errors.New("the program cannot be bounded from outside")
 // program stops at its first step, by way of being traced, and goes on when it is
 // bounded.
 //
-// What it returns is to be opened, if there is a gate.
-func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) (*gate, error) {
+// What it returns is to be opened, if there is a gate. Further files get the descriptors from
+// TaskFD on, and remain the caller's.
+func startEnclosed(
+	cmd *exec.Cmd, e *Enclosure, idle bool, further ...*os.File,
+) (*gate, error) {
 	if gainsRights(e.Program) {
 		return nil, errNotBounded
 	}
@@ -43,6 +46,9 @@ func startEnclosed(cmd *exec.Cmd, e *Enclosure, idle bool) (*gate, error) {
 		}
 	}
 	cmd.Stdin, cmd.ExtraFiles = files[0], files[1:]
+	if len(further) > 0 {
+		cmd.ExtraFiles = append(padded(files[1:], TaskFD-StatusFD), further...)
+	}
 	cmd.SysProcAttr.Ptrace = true
 	if err := cmd.Start(); err != nil {
 		g.close()
@@ -172,6 +178,11 @@ func (e *Enclosure) open() (files []*os.File, err error) {
 		return files, fmt.Errorf("keep filter: %w", err)
 	}
 	return files, nil
+}
+
+// padded adds nothing behind the descriptors up to so many.
+func padded(files []*os.File, to int) []*os.File {
+	return append(slices.Clone(files), make([]*os.File, max(to-len(files), 0))...)
 }
 
 func closeAll(files []*os.File) {

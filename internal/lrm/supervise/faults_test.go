@@ -59,9 +59,11 @@ func attempt(
 ) (lrm.Process, func() supervise.Ending) {
 	t.Helper()
 	var ending supervise.Ending
-	p, err := pool.Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
-		ending = e
-		return lrm.Result{}
+	p, err := pool.Start(t.Context(), s.Dir, s, supervise.Hooks{
+		Finish: func(e supervise.Ending, _ bool) lrm.Result {
+			ending = e
+			return lrm.Result{}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,9 +21,7 @@ type gate struct {
 // newGate makes a gate and puts the program's ends of it behind GateFD and InfoFD, which are
 // counted from the standard input, the first of the files.
 func newGate(limits map[int]uint64, files []*os.File) (*gate, []*os.File, error) {
-	for len(files) <= GateFD-StatusFD {
-		files = append(files, nil) // nothing behind those before it
-	}
+	files = padded(files, GateFD-StatusFD+1) // the standard input is the first
 	var bar [2]int
 	// Not by the runtime's own pipes: what waits must block.
 	if err := unix.Pipe2(bar[:], unix.O_CLOEXEC); err != nil {

@@ -56,7 +56,7 @@ func TestWhoWaitsAtAGate(t *testing.T) {
 	} {
 		spec := atGate(t, c.tells)
 		c.spoil(&spec)
-		r, err := startRunner(spec)
+		r, err := startRunner(spec, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -103,7 +103,7 @@ func TestStoppedAtAGate(t *testing.T) {
 		t.Skip("this kernel, or a container, lets no process trace its child:", err)
 	}
 	spec := atGate(t, "touch here; sleep 1000")
-	r, err := startRunner(spec)
+	r, err := startRunner(spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ const checkEvery = 100 * time.Millisecond
 type supervisor struct {
 	spec     Spec
 	runner   *runner
+	warm     *warm // kept from the attempt before, or for the next one; nil: none
 	recorder *lrm.Recorder
 	out      *json.Encoder
 	commands <-chan command
@@ -209,6 +210,7 @@ func (s *supervisor) judge(end runnerEnd) Ending {
 	default:
 		e.Report = Report{Cause: grid.CauseExited, Code: end.code}
 	}
+	e.Told = end.told && s.verdict == nil
 	return e
 }
 

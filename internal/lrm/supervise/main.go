@@ -27,6 +27,8 @@ func Main() int {
 	keepFiles()
 	commands := make(chan command)
 	go readCommands(commands)
+	var kept *warm
+	defer func() { kept.end() }()
 	for {
 		select {
 		case <-term:
@@ -46,27 +48,39 @@ func Main() int {
 				fmt.Fprintln(os.Stderr, "supervisor: the spec names no runner")
 				return exitUsage
 			}
-			if !superviseOne(*c.Spec, commands, term) {
+			if kept != nil && !kept.fits(*c.Spec) {
+				kept.end()
+				kept = nil
+			}
+			var again bool
+			if again, kept = superviseOne(*c.Spec, kept, commands, term); !again {
 				return 0
 			}
 		}
 	}
 }
 
-// superviseOne takes an attempt from its start to its end, and reports whether
-// this process may do so again.
-func superviseOne(spec Spec, commands <-chan command, term <-chan os.Signal) bool {
+// superviseOne takes an attempt from its start to its end, in the sandbox that was kept for it if
+// there is one. It reports whether this process may do so again, and keeps the sandbox if it can.
+func superviseOne(
+	spec Spec, kept *warm, commands <-chan command, term <-chan os.Signal,
+) (again bool, next *warm) {
 	s := &supervisor{
-		spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec),
+		spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec), warm: kept,
 		commands: commands, term: term, out: json.NewEncoder(os.Stdout),
 	}
 	settled := settle(spec.LogPath)
 	end := s.run()
 	s.sayFarewell()
-	again := settled && !s.told && s.commands != nil && childless() && logTo(os.DevNull) &&
-		os.Chdir(nowhere) == nil
-	s.tell(message{Exited: &end, Again: again})
-	return again
+	again = settled && !s.told && s.commands != nil
+	if !again || s.verdict != nil || s.frozen || !s.heldTill.IsZero() {
+		s.warm.end() // it may be frozen, or half dead
+		s.warm = nil
+	}
+	again = again && (s.warm != nil || childless()) &&
+		logTo(os.DevNull) && os.Chdir(nowhere) == nil
+	s.tell(message{Exited: &end, Again: again, Kept: again && s.warm != nil})
+	return again, s.warm
 }
 
 // nowhere is a supervisor's working directory between two attempts, so that it keeps no
@@ -124,15 +138,18 @@ func (s *supervisor) run() Ending {
 }
 
 func (s *supervisor) attempt() Ending {
-	r, err := startRunner(s.spec)
+	r, err := startRunner(s.spec, s.warm)
 	if err != nil {
 		return Ending{Report: sandboxFailure(err)}
 	}
-	s.runner = r
+	s.runner, s.warm = r, nil
 	s.begin()
 	s.tell(message{Event: lrm.Started, At: lrm.BootNow(), PID: r.pid()})
 	status := s.watch()
 	s.pauseClock()
+	if status.kept {
+		s.warm = r.warm
+	}
 	return s.judge(status)
 }
 

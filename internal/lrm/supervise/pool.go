@@ -33,6 +33,7 @@ type Pool struct {
 
 	mu    sync.Mutex
 	idle  []*child
+	warm  []*Warmed // supervisors that wait with a sandbox
 	queue queue
 }
 
@@ -51,11 +52,13 @@ type child struct {
 	stdout *bufio.Reader
 	expiry *time.Timer   // while it is idle
 	used   time.Duration // processor time before the current attempt
+
+	warmUsed time.Duration // of its warm sandbox, before the current attempt
 }
 
 // Start hands the spec to a supervisor. dir takes the supervisor's log.
 func (pool *Pool) Start(
-	ctx context.Context, dir string, spec Spec, finish Finish,
+	ctx context.Context, dir string, spec Spec, hooks Hooks,
 ) (lrm.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -63,8 +66,7 @@ func (pool *Pool) Start(
 	if len(pool.command) == 0 {
 		return nil, errors.New("start supervisor: no command")
 	}
-	spec.LogPath = filepath.Join(dir, logName)
-	line, err := encodeLine(command{Attempt: spec.Attempt, Spec: &spec})
+	line, err := order(dir, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (pool *Pool) Start(
 		// open for a moment, so that a dead supervisor can still be written to.
 		if fresh || !hasExited(c.cmd.Process.Pid) {
 			if err = writeLine(c.stdin, line, specDeadline(ctx)); err == nil {
-				return pool.follow(c, spec, finish, fresh), nil
+				return pool.follow(c, spec, hooks, fresh), nil
 			}
 		}
 		c.abandon()
@@ -95,9 +97,15 @@ func (pool *Pool) Start(
 	}
 }
 
-func (pool *Pool) follow(c *child, spec Spec, finish Finish, fresh bool) *process {
+// order makes the line by which a supervisor gets a spec.
+func order(dir string, spec *Spec) ([]byte, error) {
+	spec.LogPath = filepath.Join(dir, logName)
+	return encodeLine(command{Attempt: spec.Attempt, Spec: spec})
+}
+
+func (pool *Pool) follow(c *child, spec Spec, hooks Hooks, fresh bool) *process {
 	p := &process{
-		spec: spec, pool: pool, child: c, finish: finish, fresh: fresh,
+		spec: spec, pool: pool, child: c, hooks: hooks, fresh: fresh,
 		events: make(chan lrm.Event, eventBuffer), done: make(chan struct{}),
 	}
 	go p.watch()

@@ -20,9 +20,11 @@ import (
 func run(t *testing.T, pool *supervise.Pool, s supervise.Spec) (supervise.Ending, lrm.Identity) {
 	t.Helper()
 	var ending supervise.Ending
-	p, err := pool.Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
-		ending = e
-		return lrm.Result{}
+	p, err := pool.Start(t.Context(), s.Dir, s, supervise.Hooks{
+		Finish: func(e supervise.Ending, _ bool) lrm.Result {
+			ending = e
+			return lrm.Result{}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,9 @@ type Spec struct {
 	// else the runner gets it, as JSON, on its standard input.
 	Enclosure *Enclosure
 
+	// Warm is a sandbox to be used again, in the enclosure's place where that can be; nil: none.
+	Warm *Warm
+
 	Farewell *lrm.Farewell // nil = nobody is told when the agent has died
 }
 
@@ -69,6 +72,15 @@ type Enclosure struct {
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource
 }
 
+// Warm is an enclosure whose command takes one task after the other, each for an attempt of its
+// own: it says that it is there, reads a line from TaskFD, runs what that says, ends all that is
+// left of it, and tells the exit code by a line to DoneFD.
+type Warm struct {
+	Key       string // attempts of the same key may follow each other in one
+	Task      string // the line for this attempt
+	Enclosure *Enclosure
+}
+
 // Gate lets the supervisor bound what a sandbox runs by limits that the sandbox's own making
 // must not have: the sandbox is made up to its command, tells InfoFD who will become that,
 // as JSON with the field child-pid, and waits at GateFD for a byte.
@@ -83,6 +95,8 @@ const (
 	FilterFD = 4 // a filter of system calls, to be read
 	GateFD   = 5 // gives a byte when the command may begin; never an end
 	InfoFD   = 6 // takes who waits for that
+	TaskFD   = 7 // gives the tasks of a warm sandbox
+	DoneFD   = 8 // takes how they ended
 )
 
 // command is a line from the agent. Besides Attempt exactly one field is set.
@@ -105,6 +119,8 @@ type message struct {
 	Exited *Ending       `json:"exited,omitempty"` // the last message of an attempt
 	// with Exited: nothing is left of it, and another one may come
 	Again bool `json:"again,omitempty"`
+	// with Again: its sandbox is still there, for an attempt of the same key alone
+	Kept bool `json:"kept,omitempty"`
 }
 
 // Report tells how a runner's program ended.
@@ -119,6 +135,7 @@ type Ending struct {
 	Report
 	Wall   time.Duration `json:"wall"`             // frozen time left out
 	Broken bool          `json:"broken,omitempty"` // the runner ended without the report it owed
+	Told   bool          `json:"told,omitempty"`   // Code is that of a warm sandbox's task
 }
 
 // note comes from a runner before its report: that it makes the program ready, and that

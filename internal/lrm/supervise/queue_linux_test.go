@@ -125,8 +125,8 @@ func TestABurstOfAttempts(t *testing.T) {
 	for range burst {
 		all.Go(func() {
 			spec := Spec{Attempt: one()}
-			p, err := pool.Start(t.Context(), t.TempDir(), spec, func(Ending) lrm.Result {
-				return lrm.Result{}
+			p, err := pool.Start(t.Context(), t.TempDir(), spec, Hooks{
+				Finish: func(Ending, bool) lrm.Result { return lrm.Result{} },
 			})
 			if err != nil {
 				t.Error(err)

@@ -33,6 +33,7 @@ type runner struct {
 	gated    sync.WaitGroup // its program waits at a gate
 	stdout   *capture
 	stderr   *capture
+	warm     *warm // whose task it is; nil: it has a process of its own
 }
 
 // runnerEnd holds what the system tells about a runner's end.
@@ -42,9 +43,12 @@ type runnerEnd struct {
 	signal     int // 0 = not killed by one
 	text       string
 	overflowed bool
+	told       bool // code is that of a warm sandbox's task
+	kept       bool // the sandbox is ready for the next one
 }
 
-func startRunner(spec Spec) (*runner, error) {
+// startRunner starts a runner, in the sandbox that was kept where the spec asks for that.
+func startRunner(spec Spec, kept *warm) (*runner, error) {
 	r := &runner{
 		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
 		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
@@ -61,13 +65,17 @@ func startRunner(spec Spec) (*runner, error) {
 	if spec.Tree {
 		adoptOrphans()
 	}
-	reportRead, err := r.start()
+	reportRead, err := r.start(kept)
 	if err != nil {
 		r.stdout.close()
 		r.stderr.close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
-	go r.reap(reportRead)
+	if r.warm != nil {
+		go r.attend()
+	} else {
+		go r.reap(reportRead)
+	}
 	if spec.isWatched() {
 		go r.look()
 	}
@@ -76,7 +84,10 @@ func startRunner(spec Spec) (*runner, error) {
 
 // start starts the runner, or what it is to become where that can be bounded from
 // here. It gives the report's file, nil where there is none.
-func (r *runner) start() (report *os.File, err error) {
+func (r *runner) start(kept *warm) (report *os.File, err error) {
+	if r.spec.Warm != nil && r.startWarm(kept) == nil {
+		return nil, nil
+	}
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
 		var g *gate

@@ -29,9 +29,18 @@ const (
 	logName      = "supervisor.log"
 )
 
-// Finish makes the result of an attempt's end. It is called once, when the
-// runner is gone.
-type Finish func(Ending) lrm.Result
+// Hooks are what an adapter does for an attempt besides.
+type Hooks struct {
+	// Finish makes the result of an attempt's end. It is called once, when the runner is gone, or
+	// when nothing but its warm sandbox is left. kept: that stays.
+	Finish func(e Ending, kept bool) lrm.Result
+	// Empty removes all that the attempt left in its warm sandbox, and moves the sandbox's root
+	// out of the attempt's directory; nil where there is no such sandbox.
+	Empty func() (root string, err error)
+	// Gone is called when a warm sandbox has ended that was kept. root: the place to which Empty
+	// moved it; empty: it is still in the attempt's directory.
+	Gone func(root string)
+}
 
 func specDeadline(ctx context.Context) time.Time {
 	deadline := time.Now().Add(specTimeout)
@@ -56,13 +65,14 @@ func baseEnv() []string {
 type process struct {
 	spec   Spec
 	pool   *Pool
-	finish Finish
+	hooks  Hooks
 	events chan lrm.Event
 	done   chan struct{} // closed when result is set
 	fresh  bool          // its supervisor has said nothing since its start; for watch alone
 
 	mu    sync.Mutex // guards child, and is held while it is written to
 	child *child     // nil when the attempt has ended
+	kept  *child     // guarded by mu; has the warm sandbox until that is emptied; nil: none
 
 	runner atomic.Int64 // process ID; 0 = not started; written by watch alone
 	result lrm.Result
@@ -106,7 +116,7 @@ func (p *process) CPUTime() (time.Duration, bool) {
 	used = max(used-c.used, 0)
 	if runner := int(p.runner.Load()); ok && runner != 0 {
 		if more, known := p.spec.runnerTime(runner); known {
-			used += more
+			used += max(more-c.warmUsed, 0)
 		}
 	}
 	return used, ok
@@ -148,7 +158,7 @@ func (p *process) command(c command) error {
 // result.
 func (p *process) watch() {
 	c := p.child // nobody else changes it
-	end, again := p.listen(c.stdout)
+	end, again, kept := p.listen(c.stdout)
 	p.land()
 	used, _ := processTime(c.cmd.Process.Pid)
 	if !again {
@@ -156,19 +166,30 @@ func (p *process) watch() {
 		used = max(used, endedTime(c.cmd.ProcessState))
 	}
 	used = max(used-c.used, 0) // c may have its next attempt soon
+	if kept {
+		all, _ := p.spec.runnerTime(int(p.runner.Load()))
+		used += max(all-c.warmUsed, 0)
+		c.warmUsed = max(all, c.warmUsed)
+	} else { // it has waited for the sandbox, with all tasks before
+		used = max(used-c.warmUsed, 0)
+		c.warmUsed = 0
+	}
 	if end == nil {
 		end = p.orphaned(c)
 	}
 	p.mu.Lock()
 	p.child = nil
 	p.mu.Unlock()
-	if again {
+	switch {
+	case kept:
+		p.hold(c)
+	case again:
 		p.pool.keep(c)
-	} else {
+	default:
 		c.stdin.Close()
 		p.pool.gone()
 	}
-	p.result = p.finish(*end)
+	p.result = p.hooks.Finish(*end, kept)
 	p.result.CPU = used
 	close(p.events)
 	close(p.done)
@@ -192,12 +213,13 @@ func (p *process) land() {
 }
 
 // listen passes on the supervisor's messages until the attempt's end, nil if it
-// told none. again means that the supervisor waits for another attempt.
-func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
+// told none. again means that the supervisor waits for another attempt, and kept that it does so
+// with the sandbox of this one.
+func (p *process) listen(from *bufio.Reader) (end *Ending, again, kept bool) {
 	for {
 		line, err := from.ReadBytes('\n')
 		if err != nil {
-			return nil, false
+			return nil, false, false
 		}
 		p.land()
 		var m message
@@ -211,7 +233,7 @@ func (p *process) listen(from *bufio.Reader) (end *Ending, again bool) {
 			p.emit(lrm.Event{Kind: m.Event, At: m.At})
 		}
 		if m.Exited != nil {
-			return m.Exited, m.Again
+			return m.Exited, m.Again, m.Again && m.Kept && p.hooks.Empty != nil
 		}
 	}
 }

@@ -110,9 +110,11 @@ func end(t *testing.T, s supervise.Spec) supervise.Ending {
 	var ending supervise.Ending
 	p, err := supervise.NewPool([]string{
 		self(t), supervise.Arg,
-	}).Start(t.Context(), s.Dir, s, func(e supervise.Ending) lrm.Result {
-		ending = e
-		return lrm.Result{}
+	}).Start(t.Context(), s.Dir, s, supervise.Hooks{
+		Finish: func(e supervise.Ending, _ bool) lrm.Result {
+			ending = e
+			return lrm.Result{}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +195,9 @@ func TestStrayChildEndsWithRunner(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	s := spec(t, "exit", "0")
-	never := func(supervise.Ending) lrm.Result { return lrm.Result{} }
+	never := supervise.Hooks{
+		Finish: func(supervise.Ending, bool) lrm.Result { return lrm.Result{} },
+	}
 	if _, err := supervise.NewPool([]string{filepath.Join(s.Dir, "nowhere")}).Start(
 		t.Context(), s.Dir, s, never,
 	); err == nil {

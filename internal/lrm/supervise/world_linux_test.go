@@ -100,7 +100,7 @@ func TestWhoIsStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.spoil(&spec)
-		r, err := startRunner(spec)
+		r, err := startRunner(spec, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -149,7 +149,7 @@ func TestARunnersPlace(t *testing.T) {
 	for _, idle := range []bool{false, true} {
 		spec := program(t, "sleep 1000 & sleep 1000")
 		spec.Idle = idle
-		r, err := startRunner(spec)
+		r, err := startRunner(spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestARunnersPlace(t *testing.T) {
 func TestARunnersEndIsTheEnd(t *testing.T) {
 	t.Parallel()
 	spec := program(t, "sleep 1000 >/dev/null 2>&1 & exit 3")
-	r, err := startRunner(spec)
+	r, err := startRunner(spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestARunnersEndIsTheEnd(t *testing.T) {
 	}
 	leaves := self + ` __runner leave pid >/dev/null 2>&1 & `
 	spec = program(t, leaves+`while ! [ -s pid ]; do :; done; exit 3`)
-	if r, err = startRunner(spec); err != nil {
+	if r, err = startRunner(spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	end := <-r.ended

@@ -151,8 +151,8 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 		LeaseUntil: at.LeaseUntil, RecordPath: at.RecordPath, Reports: true,
 		Idle: a.config.Idle, MeterCPU: true, Farewell: at.Farewell,
 	}
-	return a.supervisors.Start(ctx, at.Dir, spec, func(end supervise.Ending) lrm.Result {
-		return finish(at, end)
+	return a.supervisors.Start(ctx, at.Dir, spec, supervise.Hooks{
+		Finish: func(end supervise.Ending, _ bool) lrm.Result { return finish(at, end) },
 	})
 }
 

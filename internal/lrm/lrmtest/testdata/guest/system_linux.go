@@ -17,7 +17,7 @@ func systemVerbs() map[string]func(args []string) error {
 		"hogShared": hogShared, "hogFile": hogFile, "forks": forks, "zombies": zombies, "daemons": daemons, "sleep": sleep,
 		"dial": dial, "terminal": terminal, "devices": devices, "privileges": privileges, "keys": keys, "trace": trace,
 		"descriptors": descriptors, "watches": watches, "holds": holds, "ownerless": ownerless,
-		"calls": calls, "hide": hide,
+		"calls": calls, "hide": hide, "leaveQueue": leaveQueue, "leaveConnection": leaveConnection,
 	}
 }
 
@@ -399,4 +399,30 @@ func burrow(name string) error {
 			return err
 		}
 	}
+}
+
+// leaveQueue makes a queue of messages, which stays without a process.
+func leaveQueue([]string) error {
+	name, _ := syscall.BytePtrFromString(".left")
+	attributes := [8]int64{1: 1, 2: 16} // one message of 16 bytes
+	fd, _, errno := syscall.Syscall6(syscall.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)),
+		syscall.O_CREAT|syscall.O_RDWR, 0o600, uintptr(unsafe.Pointer(&attributes)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return syscall.Close(int(fd))
+}
+
+// leaveConnection closes a connection, whose port stays taken for a minute.
+func leaveConnection([]string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	near, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	far, err := listener.Accept()
+	return errors.Join(err, near.Close(), far.Close(), listener.Close())
 }

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package supervise
+
+// warm is none: sandboxes are not started from here.
+type warm struct{}
+
+func (*warm) fits(Spec) bool { return false }
+
+func (*warm) end() {}
+
+func (r *runner) startWarm(*warm) error { return ErrUnsupported }
+
+func (r *runner) attend() {}

@@ -76,6 +76,9 @@ func (l listener) knows(commitments []Commitment, moved []Commitment) string {
 			return "moved silently from " + old.Start.String() + ": " + cmp.Diff(old, c)
 		}
 	}
+	if maps.Equal(heard, have) {
+		return ""
+	}
 	return cmp.Diff(heard, have)
 }
 

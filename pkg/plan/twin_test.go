@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -119,26 +120,30 @@ func (w *world) planned(commitments []Commitment) {
 // and tries one after the other.
 func (w *world) compare(a Ask, q Quote, reason grid.Reason) {
 	const seconds = 400
-	var free [seconds]map[limitKey]grid.Resources
 	c := claim{a.Submitter, a.Project, a.Within, a.Class != ClassVarTime}
-	whole := limitKey{kind: limitKinds}
+	// A second has a value for each limit that counts for what is asked, and the site's at the end.
+	keys := append(w.p.keys(c), limitKey{kind: limitKinds})
+	whole := len(keys) - 1
+	var free [seconds][]grid.Resources
 	for i := range free {
-		free[i] = map[limitKey]grid.Resources{whole: w.p.total()}
-		for _, key := range w.p.keys(c) {
-			free[i][key] = part(w.p.total(), w.p.percent(key.kind))
+		for _, key := range keys[:whole] {
+			free[i] = append(free[i], part(w.p.total(), w.p.percent(key.kind)))
 		}
+		free[i] = append(free[i], w.p.total())
 	}
 	holder, _ := w.p.Commitment(a.Within)
 	take := func(d claim, s span) {
+		if d.within != a.Within {
+			return
+		}
+		counts := append(w.p.keys(d), keys[whole])
 		for i := range free {
-			at := w.now.Add(secs(i))
-			if d.within != a.Within || at.Before(s.start) || !at.Before(s.end) {
+			if at := w.now.Add(secs(i)); at.Before(s.start) || !at.Before(s.end) {
 				continue
 			}
-			free[i][whole] = free[i][whole].Sub(s.need)
-			for _, key := range w.p.keys(d) {
-				if have, counts := free[i][key]; counts {
-					free[i][key] = have.Sub(s.need)
+			for j, key := range keys {
+				if slices.Contains(counts, key) {
+					free[i][j] = free[i][j].Sub(s.need)
 				}
 			}
 		}

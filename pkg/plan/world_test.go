@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -309,13 +310,21 @@ func (w *world) lose() {
 	}
 }
 
+// difference is cmp.Diff, which takes its time, of what differs.
+func difference(x, y any) string {
+	if reflect.DeepEqual(x, y) {
+		return ""
+	}
+	return cmp.Diff(x, y)
+}
+
 func (w *world) snapshot() {
 	before := w.p.State()
 	p, err := fromState(before)
 	if err != nil {
 		w.t.Fatalf("FromState: %v", err)
 	}
-	if diff := cmp.Diff(before, p.State()); diff != "" {
+	if diff := difference(before, p.State()); diff != "" {
 		w.t.Fatalf("-old +new:\n%s", diff)
 	}
 	old, _ := w.p.Next()
@@ -328,7 +337,7 @@ func (w *world) snapshot() {
 		if err != nil {
 			w.t.Fatalf("FromState: %v", err)
 		}
-		if diff := cmp.Diff(q.Advance(later), p.Advance(later)); diff != "" {
+		if diff := difference(q.Advance(later), p.Advance(later)); diff != "" {
 			w.t.Fatalf("-one +other:\n%s", diff)
 		}
 		p, _ = fromState(before)

@@ -405,7 +405,9 @@ func FuzzJudge(f *testing.F) {
 		if signed.CoversItem(s, at, item) && inTree && at != 0 {
 			t.Errorf("the first item is covered in place %d", at)
 		}
-		if keys.Judge(grid.KindCommand, s) == grid.ReasonNone && digest != sig.Digest {
+		// In capitals it is the same digest, and Validate refuses it.
+		if keys.Judge(grid.KindCommand, s) == grid.ReasonNone &&
+			(strings.ToLower(digest) != sig.Digest || digest != sig.Digest && s.Validate() == nil) {
 			t.Error("a signature nobody has made is good")
 		}
 		_ = signed.Covers(s, good.Spec)

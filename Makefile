@@ -129,7 +129,7 @@ fuzz:
 	@tools/fuzz.sh $(FUZZTIME)
 
 fuzz-smoke:
-	@tools/fuzz.sh 1s
+	@tools/fuzz.sh 1s own
 
 # The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger

@@ -70,7 +70,7 @@ test:
 # rooms left out only compute on it, or read the code, and take a third of the time. With -short
 # documents are not walked, whose programs are not raced, and no scenario is played: the longest
 # test, of loops that take turns in virtual time. As much of the time is spent waiting, three
-# packages run side by side.
+# packages run side by side. What `go test ./...` and lint have vetted is not vetted once more.
 UNRACED := archtest|config|crosscheck|dist|eval|figures|guides|hostile|jobfile|jobmap|mutants|play|sbatch|scenario|vectors
 
 # Tests that take long in a single goroutine, or in programs that are not raced; and floods of a
@@ -78,7 +78,7 @@ UNRACED := archtest|config|crosscheck|dist|eval|figures|guides|hostile|jobfile|j
 UNRACED_TESTS := TestConformance|TestAHistorysFileIsBounded|TestAJobMovesBetweenEngines|TestAMovedJobIsTheSame|TestAStateThatChangesALittleMovesALittle|TestASupervisorWithoutDescriptors|TestGuestIsDeterministic|TestPowerFails|TestJournalsAreShown|TestBoundsOfPages|TestAllTasksComePageByPage|TestAListWithoutAnEnd|TestUploadsAreBounded|TestRemoveTree|TestATreeIsFlattened|TestLargeDirectoryIsSplit|TestALongRunRecordDoesNotDelayEveryStart|TestAnXServer.*|TestScoresCutAFlood.*|TestEveryKindOfInvalidMessageCostsThePeerItsScore|TestOneSubmittersFloodIsCutAndPunishesNobody|TestABurstOfAnnouncementsReachesEverySite
 
 race:
-	@go test -race -short -p 3 -timeout 20m -skip '^($(UNRACED_TESTS))$$' \
+	@go test -race -short -vet=off -p 3 -timeout 20m -skip '^($(UNRACED_TESTS))$$' \
 		$$(go list ./internal/... | grep -vE '/internal/($(UNRACED))$$')
 
 # Real agents under troubles of all kinds, on Linux as root: 30 minutes; CHAOS=short three.
@@ -133,12 +133,12 @@ fuzz-smoke:
 
 # The meshes of ./e2e keep real time and mostly wait, so that three are up at a time. What only
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
-# samples with the tag.
+# samples with the tag. Lint, which has the tag, too, has vetted them.
 e2e: WITHOUT = quickstart # which its own tests run
 e2e: examples
-	@go test -tags=e2e -count=1 -parallel 3 -timeout 40m ./e2e
-	@go test -tags=e2e -count=1 -p 3 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
-	@go test -tags=e2e -count=1 ./pkg/workload
+	@go test -tags=e2e -vet=off -count=1 -parallel 3 -timeout 40m ./e2e
+	@go test -tags=e2e -vet=off -count=1 -p 3 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
+	@go test -tags=e2e -vet=off -count=1 ./pkg/workload
 
 examples:
 	@for main in $(filter-out examples/$(strip $(WITHOUT))/%,$(wildcard examples/*/main.go)); do \

@@ -192,6 +192,7 @@ func (d *divided) total(t *testing.T, line string) int {
 }
 
 func TestDoubleNATIsUsableThroughTheRelayAndThenDirect(t *testing.T) {
+	t.Parallel()
 	d := newDivided(t, netlab.Cone)
 	directly := d.watch(
 		t, func(s view.AgentStatus) bool { return s.Peers == 2 && s.Reach.Direct == 2 },
@@ -250,6 +251,7 @@ func (d *divided) beginsAnew(t *testing.T) {
 }
 
 func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
+	t.Parallel()
 	d := newDivided(t, netlab.Symmetric)
 	d.both(
 		t, usable, "both see each other",
@@ -281,6 +283,7 @@ func TestSymmetricNATsStayOnTheRelay(t *testing.T) {
 }
 
 func TestASiteThatIsReachableFindsOutAndRelays(t *testing.T) {
+	t.Parallel()
 	d := newOpen(t)
 	host, err := d.lab.Host(t.Context(), "found", netlab.Link{})
 	if err != nil {

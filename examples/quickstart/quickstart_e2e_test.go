@@ -143,6 +143,7 @@ func TestNothingIsLeftAfterAnInterrupt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.moment, func(t *testing.T) {
+			t.Parallel() // each has a directory and processes of its own
 			q := begin(t, "-tasks", strconv.Itoa(fewestTasks))
 			end := q.follow(test.moment, func() {
 				// To the group, as a terminal does.

@@ -131,12 +131,12 @@ fuzz:
 fuzz-smoke:
 	@tools/fuzz.sh 1s own
 
-# The meshes of ./e2e keep real time and mostly wait, so that six are up at a time. What only
+# The meshes of ./e2e keep real time and mostly wait, so that four are up at a time. What only
 # computes comes afterwards, without the packages' other tests. Those of ./pkg/workload take larger
 # samples with the tag. Lint, which has the tag, too, has vetted them.
 e2e: WITHOUT = quickstart # which its own tests run
 e2e: examples
-	@go test -tags=e2e -vet=off -count=1 -parallel 6 -timeout 40m ./e2e
+	@go test -tags=e2e -vet=off -count=1 -parallel 4 -timeout 40m ./e2e
 	@go test -tags=e2e -vet=off -count=1 -p 3 -timeout 20m -run '^($(E2E_TESTS))$$' $(filter-out ./e2e ./pkg/workload,$(E2E_PACKAGES))
 	@go test -tags=e2e -vet=off -count=1 ./pkg/workload
 

@@ -39,7 +39,7 @@ func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
 	seen func([]view.JobView) (bool, error),
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
-	changed := make(chan struct{}, 1) // a change that is not looked at yet
+	news := newNews()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -47,10 +47,7 @@ func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
 		_ = a.client.Events(ctx, view.FromNow, patience, func(e view.Event) error {
 			// At a gap, and at the beginning, something may have happened before.
 			if slices.Contains(ids, e.Job) || e.Kind == "gap" || e.Kind == "now" {
-				select {
-				case changed <- struct{}{}:
-				default:
-				}
+				news.tell(e.Kind == "job" && e.Phase.Ended())
 			}
 			return nil
 		})
@@ -73,13 +70,41 @@ func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
 		case !errors.Is(err, client.ErrUnreachable) || time.Since(answered) > patience:
 			return err
 		}
-		if err := pauseFor(ctx, pause, nil); err != nil {
-			return err
-		}
-		if err := pauseFor(ctx, pollEvery, changed); err != nil {
+		if err := news.await(ctx, pause); err != nil {
 			return err
 		}
 	}
+}
+
+// news are changes that were not looked at yet.
+type news struct {
+	some chan struct{} // anything
+	ends chan struct{} // a job has ended
+}
+
+func newNews() news { return news{some: make(chan struct{}, 1), ends: make(chan struct{}, 1)} }
+
+// tell notes a change.
+func (n news) tell(ends bool) {
+	told := []chan struct{}{n.some}
+	if ends {
+		told = append(told, n.ends)
+	}
+	for _, c := range told {
+		select {
+		case c <- struct{}{}:
+		default: // it is noted already
+		}
+	}
+}
+
+// await waits for a change, for pollEvery at most, but not less than pause: only an end, of which
+// there is one for each job, is looked at immediately.
+func (n news) await(ctx context.Context, pause time.Duration) error {
+	if err := pauseFor(ctx, pause, n.ends); err != nil {
+		return err
+	}
+	return pauseFor(ctx, pollEvery, n.some)
 }
 
 // lookAtJobs asks for the jobs that had not ended when they were last looked at.

@@ -216,6 +216,7 @@ func pageLimits(t *testing.T, b *browser) {
 		p.do(chromedp.Click(`//label[contains(., "` + label + `")]`))
 		p.wantAsked(f, "PATCH", "/api/v1/configuration",
 			fmt.Sprintf(`{"settings":{%q:"true"}}`, setting))
+		p.awaitText(setting + ": true, in force now") // until then the page takes no other
 	}
 	p.await("the hours are selected", `document.querySelector("#hours").select() ?? true`)
 	p.do(chromedp.KeyEvent("never"))

@@ -214,11 +214,7 @@ func (a *Adapter) empty(box sandbox, group group, tmp os.FileInfo) (root string,
 		return "", errors.New("it was short of memory")
 	}
 	work := box.attempt.WorkDir()
-	now, err := os.Lstat(filepath.Join(work, tempDir))
-	if err != nil || tmp == nil || !os.SameFile(now, tmp) {
-		return "", errors.Join(errSpoiled, err)
-	}
-	if err := a.host.clear(work); err != nil {
+	if err := a.host.clear(work, tmp); err != nil {
 		return "", err
 	}
 	root = filepath.Join(filepath.Dir(a.config.RecordPath), warmDir, box.name)
@@ -263,13 +259,14 @@ var errSpoiled = errors.New("the command changed its directories for good")
 
 // clear removes what a task has left in its root. Nothing runs there any more. What the sandbox
 // has mounted something on, here in sight as an empty directory, stays: it would be unmounted. So
-// does what each task finds, which takes longer to make than to empty.
-func (h *host) clear(dir string) error {
+// does what each task finds, which takes longer to make than to empty. tmp has to be there still.
+func (h *host) clear(dir string, tmp os.FileInfo) error {
 	if err := os.Chmod(dir, ownerAll); err != nil {
 		return err
 	}
-	if marked(dir) {
-		return errSpoiled
+	now, err := os.Lstat(filepath.Join(dir, tempDir))
+	if err != nil || tmp == nil || !os.SameFile(now, tmp) || marked(dir) {
+		return errors.Join(errSpoiled, err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -340,8 +337,11 @@ func clearDir(dir string) error {
 
 // removeEntry removes what an attempt left in its root; a link itself.
 func removeEntry(name string, e os.DirEntry) error {
-	if e.IsDir() {
-		return lrm.RemoveTree(name)
+	if !e.IsDir() {
+		return os.Remove(name)
 	}
-	return os.Remove(name)
+	if err := os.Chmod(name, ownerAll); err != nil {
+		return err
+	}
+	return lrm.RemoveTree(name)
 }

@@ -269,33 +269,24 @@ func (h *host) clear(dir string, tmp os.FileInfo) error {
 		return errors.Join(errSpoiled, err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	links := h.links()
-	stay := append(h.mountedOn(), startDir, lrm.SaveDir)
+	links, stay := h.links(), append(h.mountedOn(), startDir, lrm.SaveDir)
 	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		target, isLink := links["/"+e.Name()]
+		name, path := filepath.Join(dir, e.Name()), "/"+e.Name()
+		target, isLink := links[path]
 		has, _ := os.Readlink(name)
 		switch {
 		case isLink && has == target:
-			delete(links, "/"+e.Name())
-		case e.IsDir() && slices.Contains(stay, "/"+e.Name()):
-			err = clearDir(name)
+			delete(links, path)
+		case e.IsDir() && slices.Contains(stay, path):
+			err = errors.Join(err, clearDir(name))
 		default:
-			err = removeEntry(name, e)
-		}
-		if err != nil {
-			return err
+			err = errors.Join(err, removeEntry(name, e))
 		}
 	}
 	for path, target := range links {
-		if err := os.Symlink(target, filepath.Join(dir, path)); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.Symlink(target, filepath.Join(dir, path)))
 	}
-	return nil
+	return err
 }
 
 // links are the links of the system that bubblewrap makes in a root, and where they lead.

@@ -145,8 +145,8 @@ func (a *Adapter) Start(ctx context.Context, at lrm.Attempt) (lrm.Process, error
 	box.key, box.name = box.series(), groupName(a.config.RecordPath, at.Dir)
 	if box.key != "" {
 		box.copied, _ = inputBytes(at.Inputs)
-		if p, err := a.startInWarm(ctx, box); p != nil || err != nil {
-			return p, err
+		if w := a.supervisors.Warmed(box.key); w != nil {
+			return a.startInWarm(ctx, box, w)
 		}
 	}
 	wrong := box.refuse()

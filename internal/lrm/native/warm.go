@@ -166,12 +166,10 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// startInWarm starts an attempt in a sandbox that waits for one of its series, nil if none does.
-func (a *Adapter) startInWarm(ctx context.Context, box sandbox) (lrm.Process, error) {
-	w := a.supervisors.Warmed(box.key)
-	if w == nil {
-		return nil, nil //nolint:nilnil // there is none
-	}
+// startInWarm starts an attempt in a sandbox that waits for one of its series.
+func (a *Adapter) startInWarm(
+	ctx context.Context, box sandbox, w *supervise.Warmed,
+) (lrm.Process, error) {
 	box.name = filepath.Base(w.Root)
 	process, err := a.enter(ctx, box, w)
 	if err != nil {

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,8 +52,10 @@ func (p *process) Vacate() {
 	c.expiry.Stop()
 	root, err := p.hooks.Empty()
 	if err != nil {
-		c.dismiss()
-		p.hooks.Gone(root)
+		go func() { // nobody waits for its end
+			c.dismiss()
+			p.hooks.Gone(root)
+		}()
 		return
 	}
 	p.pool.offer(&Warmed{Root: root, pool: p.pool, key: p.spec.Warm.Key, c: c, gone: p.hooks.Gone})
@@ -79,7 +80,13 @@ func (pool *Pool) offer(w *Warmed) {
 // Warmed takes the sandbox of a key that became free last, nil if there is none. It must be started
 // or dismissed then.
 func (pool *Pool) Warmed(key string) *Warmed {
-	return pool.claim(func(w *Warmed) bool { return w.key == key })
+	for {
+		w := pool.claim(func(w *Warmed) bool { return w.key == key })
+		if w == nil || !hasExited(w.c.cmd.Process.Pid) {
+			return w
+		}
+		go w.Dismiss()
+	}
 }
 
 func (pool *Pool) claim(fits func(*Warmed) bool) *Warmed {
@@ -101,8 +108,6 @@ func (w *Warmed) Dismiss() {
 	w.gone(w.Root)
 }
 
-var errEndedWarm = errors.New("the warm sandbox has ended")
-
 // Start hands the sandbox a spec of its key. After an error the sandbox is still to be dismissed.
 func (w *Warmed) Start(
 	ctx context.Context, dir string, spec Spec, hooks Hooks,
@@ -110,9 +115,6 @@ func (w *Warmed) Start(
 	line, err := order(dir, &spec)
 	if err != nil {
 		return nil, err
-	}
-	if hasExited(w.c.cmd.Process.Pid) {
-		return nil, errEndedWarm
 	}
 	w.c.used, _ = processTime(w.c.cmd.Process.Pid)
 	if err := writeLine(w.c.stdin, line, specDeadline(ctx)); err != nil {

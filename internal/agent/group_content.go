@@ -19,9 +19,22 @@ type content struct {
 	jobs    map[grid.JobID]map[grid.CID]bool // wanted, where this agent acts
 	held    map[grid.JobID]bool              // of which something is pinned here
 	kept    map[grid.SiteID]map[grid.CID]bool
-	refused map[grid.SiteID]map[grid.CID]time.Time
+	refused map[grid.SiteID]map[grid.CID]pause // by members that could not keep it
+	absent  map[grid.CID]absence               // wanted here, but no member could give it
 	asked   map[uint64]keeping
 	number  uint64
+}
+
+// pause lasts until something is tried again. It is twice as long each time.
+type pause struct {
+	until time.Time
+	long  time.Duration
+}
+
+// absence stands for data that a job needs and that is not here.
+type absence struct {
+	job grid.JobID
+	pause
 }
 
 // keeping is a Keep that was sent.
@@ -35,7 +48,7 @@ type keeping struct {
 // Pauses and bounds of keeping.
 const (
 	keepWithin = 10 * time.Second // a Keep that is not answered by then is sent again
-	keepAgain  = 10 * time.Minute // a member that could not keep something is asked again
+	keepAgain  = 10 * time.Minute // the longest pause of one that could not
 	keepRounds = 16               // questions to one member at a time
 	// mostKeeping questions of other members are worked on at a time.
 	mostKeeping = 4 * keepRounds
@@ -45,8 +58,16 @@ func newContent() content {
 	return content{
 		jobs: map[grid.JobID]map[grid.CID]bool{}, held: map[grid.JobID]bool{},
 		kept:    map[grid.SiteID]map[grid.CID]bool{},
-		refused: map[grid.SiteID]map[grid.CID]time.Time{}, asked: map[uint64]keeping{},
+		refused: map[grid.SiteID]map[grid.CID]pause{}, absent: map[grid.CID]absence{},
+		asked: map[uint64]keeping{},
 	}
+}
+
+// next is the pause after this one: a member that was out of reach for a moment is asked again
+// soon, one without room seldom.
+func (p pause) next(now time.Time) pause {
+	long := min(max(2*p.long, keepWithin), keepAgain)
+	return pause{until: now.Add(long), long: long}
 }
 
 // pinTable pins what is here of the jobs that the group's table has.
@@ -101,9 +122,27 @@ func (c *content) want(g *jobs, id grid.JobID, cids ...grid.CID) {
 			for _, cid := range missing {
 				if err := g.fetch(cid, others); err == nil {
 					g.a.pins.hold(jobOwner(id), cid)
+					continue
 				}
+				g.soon(func() {
+					c.absent[cid] = absence{id, c.absent[cid].next(g.clock.now())}
+				})
 			}
 		})
+	}
+}
+
+// seek fetches what no member could give before.
+func (c *content) seek(g *jobs, now time.Time) {
+	for _, cid := range slices.Sorted(maps.Keys(c.absent)) {
+		switch a := c.absent[cid]; {
+		case g.a.data.Has(cid) || !c.jobs[a.job][cid]:
+			delete(c.absent, cid)
+		case !now.Before(a.until):
+			a.until = now.Add(collectTimeout) // of this fetch
+			c.absent[cid] = a
+			c.want(g, a.job, cid)
+		}
 	}
 }
 
@@ -239,8 +278,9 @@ func (c *content) onKept(g *jobs, from grid.SiteID, m protocol.Kept) {
 	for _, cid := range q.cids {
 		if m.Problem == "" {
 			note(c.kept, from, cid, true)
+			delete(c.refused[from], cid)
 		} else {
-			note(c.refused, from, cid, g.clock.now())
+			note(c.refused, from, cid, c.refused[from][cid].next(g.clock.now()))
 		}
 	}
 	if m.Problem != "" {
@@ -264,6 +304,7 @@ func (c *content) look(g *jobs) {
 		return
 	}
 	now := g.clock.now()
+	c.seek(g, now)
 	open := map[grid.SiteID]int{}
 	waits := map[grid.SiteID]map[grid.CID]bool{}
 	for number, q := range c.asked {
@@ -294,15 +335,24 @@ func (c *content) look(g *jobs) {
 	}
 }
 
-// lacking lists what a member is to be asked to keep of a job.
+// lacking lists what a member is to be asked to keep of a job. What it could not keep is asked for
+// alone: one file that is too large must not keep the others away.
 func (c *content) lacking(
 	site grid.SiteID, id grid.JobID, now time.Time, waits map[grid.CID]bool,
 ) (lacks []grid.CID) {
+	var again []grid.CID
 	for _, cid := range slices.Sorted(maps.Keys(c.jobs[id])) {
-		at, refused := c.refused[site][cid]
-		if !c.kept[site][cid] && !waits[cid] && (!refused || now.Sub(at) > keepAgain) {
+		p, refused := c.refused[site][cid]
+		switch {
+		case c.kept[site][cid] || waits[cid]:
+		case !refused:
 			lacks = append(lacks, cid)
+		case !now.Before(p.until):
+			again = append(again, cid)
 		}
+	}
+	if len(lacks) == 0 && len(again) > 0 {
+		return again[:1]
 	}
 	return lacks
 }

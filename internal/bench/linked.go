@@ -187,30 +187,45 @@ func (b *bench) compareHomes(ctx context.Context, linked, alone *household) erro
 	return nil
 }
 
+// quest is a question to the domain next door, asked again and again.
+type quest struct {
+	name  string
+	times int
+	pause time.Duration // after each
+	finds bool          // an offer
+	job   func(number int) grid.Job
+}
+
 // searchNextDoor tells what a search costs the gateway next door: for what no member can ever take,
-// and, once all members are full, for something else each time and for the same again and again.
+// for what all have a place for, and, once all members are full, for something else each time, with
+// and without a pause, and for the same again and again.
 func (b *bench) searchNextDoor(ctx context.Context, home, next *household) error {
-	never := home.job
-	never.Spec.Need.MemoryBytes = overMiB << 20
-	err := b.search(ctx, home, next, "nobody can ever", func(i int) grid.Job {
-		return less(never, i)
-	})
-	if err != nil {
-		return err
+	never, large := home.job, home.job
+	never.Spec.Need.MemoryBytes, large.Spec.Need.MemoryBytes = overMiB<<20, fullMiB<<20
+	lessOf := func(job grid.Job) func(int) grid.Job {
+		return func(number int) grid.Job { return less(job, number) }
 	}
-	if err = next.fill(ctx); err != nil {
-		return err
+	many, few := b.rounds(200), b.rounds(40)
+	for _, q := range []quest{
+		{name: "nobody can ever", times: many, job: lessOf(never)},
+		{name: "all are free", times: many, finds: true, job: lessOf(large)},
+		{name: "all are full", times: many, job: lessOf(large)},
+		{name: "all are full, one a second", times: few, pause: time.Second, job: lessOf(large)},
+		{
+			name: "all are full, the same again", times: many,
+			job: func(int) grid.Job { return large },
+		},
+	} {
+		if q.name == "all are full" {
+			if err := next.fill(ctx); err != nil {
+				return err
+			}
+		}
+		if err := b.search(ctx, home, next, q); err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
 	}
-	full := home.job
-	full.Spec.Need.MemoryBytes = fullMiB << 20
-	err = b.search(ctx, home, next, "all are full", func(i int) grid.Job {
-		return less(full, i)
-	})
-	if err != nil {
-		return err
-	}
-	again := func(int) grid.Job { return full }
-	return b.search(ctx, home, next, "all are full, the same again", again)
+	return nil
 }
 
 // less is a job that needs less than the same with a smaller number, and so may have a place where
@@ -244,16 +259,13 @@ func (h *household) fill(ctx context.Context) error {
 }
 
 // search tells what searches for offers cost the gateway next door: its processor time, that in
-// which it only waits left out. Nobody at home can take the job, and nobody next door does.
-func (b *bench) search(
-	ctx context.Context, home, next *household, name string, job func(int) grid.Job,
-) error {
+// which it only waits left out. Nobody at home can take the job.
+func (b *bench) search(ctx context.Context, home, next *household, q quest) error {
 	const goal = 2 // ms
 	// The link may be new: what it makes late is not measured.
-	if err := home.seekAbroad(ctx, job(-1)); err != nil {
+	if err := home.seekAbroad(ctx, q, -1); err != nil {
 		return err
 	}
-	searches := b.rounds(200)
 	pid := strconv.Itoa(next.Submitter().Process.Pid)
 	used := func(do func() error) (seconds float64, took time.Duration, err error) {
 		before, wrong := readStat(pid)
@@ -264,12 +276,13 @@ func (b *bench) search(
 		return after.own - before.own, took, errors.Join(err, wrong)
 	}
 	busy, took, err := used(func() error {
-		for i := range searches {
-			if err := home.seekAbroad(ctx, job(i)); err != nil {
+		for i := range q.times {
+			if err := home.seekAbroad(ctx, q, i); err != nil {
 				return err
 			}
+			wait(ctx, q.pause)
 		}
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return err
@@ -278,26 +291,27 @@ func (b *bench) search(
 	if err != nil {
 		return err
 	}
-	each := (busy - idle*took.Seconds()/span.Seconds()) / float64(searches)
+	each := (busy - idle*took.Seconds()/span.Seconds()) / float64(q.times)
 	b.add(figure{
-		Figure: fmt.Sprintf("CPU of a search at a gateway with %d members, %s", nextDoor, name),
-		Value:  each * 1000, Unit: "ms", summary: summary{N: searches},
+		Figure: fmt.Sprintf("CPU of a search at a gateway with %d members, %s", nextDoor, q.name),
+		Value:  each * 1000, Unit: "ms", summary: summary{N: q.times},
 	}).atMost(goal)
-	mean := took / time.Duration(searches)
-	b.say("a search took %s, %s", mean.Round(100*time.Microsecond), name)
+	mean := took/time.Duration(q.times) - q.pause
+	b.say("a search took %s, %s", mean.Round(100*time.Microsecond), q.name)
 	return nil
 }
 
-// seekAbroad asks for offers that nobody makes, until the neighbour was asked, too: it is not while
-// the link is new, or after a busy machine has made it late.
-func (h *household) seekAbroad(ctx context.Context, job grid.Job) error {
+// seekAbroad asks for offers until the neighbour was asked, too: it is not while the link is new,
+// or after a busy machine has made it late.
+func (h *household) seekAbroad(ctx context.Context, q quest, number int) error {
 	isOffer := func(r view.OfferRow) bool { return r.Rank > 0 }
 	return localmesh.Await(ctx, time.Minute, "the domain next door to be asked",
 		func(ctx context.Context) (bool, error) {
-			found, err := h.Submitter().API.Plan(ctx, job)
-			if err == nil && slices.ContainsFunc(found.Rows, isOffer) {
+			found, err := h.Submitter().API.Plan(ctx, q.job(number))
+			offered := slices.ContainsFunc(found.Rows, isOffer)
+			if err == nil && offered && !q.finds {
 				err = errors.New("somebody has what nobody should have")
 			}
-			return len(found.Domains) > 0, err
+			return len(found.Domains) > 0 && offered == q.finds, err
 		})
 }

@@ -28,6 +28,7 @@ func (m *Machine) onBid(from grid.SiteID, msg protocol.Bid) {
 		return
 	}
 	hearAnswer(m, j, from, msg.Seq)
+	m.peers.growSpace(from)
 	if j.how.answered(desk{m, j}, from, msg) || j.overtaken(from, msg.Seq) {
 		return
 	}
@@ -61,6 +62,7 @@ func (m *Machine) onRefuse(from grid.SiteID, msg protocol.Refuse) {
 		return
 	}
 	delete(j.offers, from)
+	m.peers.noteSpace(j, from, msg)
 	m.take(j, Answer{Site: from, Seq: msg.Seq, Refusal: msg.Refusal, At: m.now})
 }
 

@@ -51,6 +51,7 @@ type member struct {
 	silences   int           // how often it was silent in a row
 	silentTill time.Time     // it left an announcement unanswered: rounds do not wait for it till then
 	told       told          // what it has of this site's testimonies
+	space      space         // what is free there, as it says
 	lostAt     time.Time     // when an attempt was last given up there
 	backAt     time.Time     // when it was first heard after that
 }
@@ -366,6 +367,9 @@ func (p *peers) seen(in step.PeerSeen) (*member, bool) {
 		}
 	} else if arrived {
 		p.there++
+	}
+	if arrived || in.Capability.Total != other.capability.Total {
+		other.space = space{}
 	}
 	other.name, other.capability, other.skew = in.Name, in.Capability, in.Skew
 	other.heldBy = in.Owner

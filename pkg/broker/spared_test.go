@@ -120,6 +120,99 @@ func TestASearchSaysNeverOnlyIfAllDo(t *testing.T) {
 	}
 }
 
+// Members that have said that less is free are not asked until they say that it is more, or ten
+// seconds have passed: not for the same, nor for what takes less time or more of it.
+func TestASearchPassesOverMembersThatAreFull(t *testing.T) {
+	const other = 2
+	for name, c := range map[string]struct {
+		meanwhile func(b *bench, site grid.SiteID, probe grid.JobID)
+		change    func(*grid.Job)
+		asks      bool
+	}{
+		"nothing":       {},
+		"a shorter job": {change: func(j *grid.Job) { j.Spec.Runtime = time.Second }},
+		"a larger job":  {change: func(j *grid.Job) { j.Spec.Need.MilliCPUs = 2000 }},
+		"a smaller job": {
+			change: func(j *grid.Job) { j.Spec.Need.MilliCPUs = 400 }, asks: true,
+		},
+		"a job that may wait there": {
+			change: func(j *grid.Job) { j.Spec.Map = grid.MapSeconds }, asks: true,
+		},
+		"with a deadline": {
+			change: func(j *grid.Job) { j.Spec.Window.Deadline = time.Unix(1<<31, 0) }, asks: true,
+		},
+		"almost ten seconds": {meanwhile: func(b *bench, _ grid.SiteID, _ grid.JobID) {
+			b.pass(protocol.FreeHolds - time.Millisecond)
+		}},
+		"ten seconds": {meanwhile: func(b *bench, _ grid.SiteID, _ grid.JobID) {
+			b.pass(protocol.FreeHolds)
+		}, asks: true},
+		"it has space": {meanwhile: func(b *bench, site grid.SiteID, probe grid.JobID) {
+			if told := b.hear(site, protocol.Vacancy{Jobs: []grid.JobID{probe}}); len(told) > 0 {
+				b.Errorf("answered %+v", told)
+			}
+		}, asks: true},
+		"a task has ended there": {meanwhile: func(b *bench, site grid.SiteID, _ grid.JobID) {
+			b.hear(site, protocol.Exited{
+				Attempt: grid.AttemptID{Task: grid.TaskID{Job: "aaaaaaaaaaaaaaaa"}, Token: 1},
+				Exit:    grid.Exit{Cause: grid.CauseExited},
+			})
+		}, asks: true},
+		"it gives more": {meanwhile: func(b *bench, site grid.SiteID, _ grid.JobID) {
+			b.do(step.PeerSeen{Site: site, Name: "grown", Capability: able(3)})
+		}, asks: true},
+		"it is seen again": {meanwhile: func(b *bench, site grid.SiteID, _ grid.JobID) {
+			b.do(step.PeerSeen{Site: site, Name: string(site), Capability: able(2)})
+		}},
+		"it went and came": {meanwhile: func(b *bench, site grid.SiteID, _ grid.JobID) {
+			b.do(step.PeerGone{Site: site})
+			b.do(step.PeerSeen{Site: site, Name: string(site), Capability: able(2)})
+		}, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, sites := households(t, 3, 2)
+			id, _ := b.search(1)
+			for i, s := range everybodyOf(sites...) {
+				free := grid.Resources{MilliCPUs: 500, MemoryBytes: 1 << 30, DiskBytes: 1 << 30}
+				if i == other {
+					free.MilliCPUs = 2000 // its owner is using it, say
+				}
+				b.hear(s, protocol.Refuse{
+					Job: id, Seq: 1, Refusal: grid.Refusal{Reason: grid.ReasonCPUs}, Free: &free,
+				})
+			}
+			if c.meanwhile != nil {
+				c.meanwhile(b, sites[0], id)
+			}
+			job := testJob(1)
+			job.Spec.Need.MilliCPUs = 1000
+			if c.change != nil {
+				c.change(&job)
+			}
+			effects := b.do(step.Probe{Command: 9, Job: job, Ordered: step.Ordered{Domain: "x", Ref: "r"}})
+			to, _ := sent[protocol.Announce](effects)
+			if asks := slices.Contains(to, sites[0]); asks != c.asks || !slices.Contains(to, sites[other]) {
+				t.Errorf("asked %q; want %s among them: %t, and %s", to, sites[0], c.asks, sites[other])
+			}
+		})
+	}
+}
+
+// A user of this domain asks all, whatever they have said to a neighbour.
+func TestWhatIsFreeCountsForNeighboursAlone(t *testing.T) {
+	b, sites := households(t, 2, 2)
+	id, _ := b.search(1)
+	for _, s := range everybodyOf(sites...) {
+		b.hear(s, protocol.Refuse{
+			Job: id, Seq: 1, Refusal: grid.Refusal{Reason: grid.ReasonCPUs}, Free: &grid.Resources{},
+		})
+	}
+	b.do(step.Probe{Command: 9, Job: testJob(1)})
+	if to, _ := sent[protocol.Announce](b.last); !slices.Equal(to, everybodyOf(sites...)) {
+		t.Errorf("asked %q, want all", to)
+	}
+}
+
 // This domain's own users hear from each site itself why it refuses.
 func TestAProbeOfTheOwnDomainAsksAll(t *testing.T) {
 	b, sites := households(t, 3, 2)

@@ -92,6 +92,7 @@ func (m *Machine) Step(now time.Time, in step.Input) []step.Effect {
 			m.remaps.onRemap(from, msg)
 			m.moves.onRemap(msg)
 		case protocol.Exited:
+			m.peers.growSpace(from)
 			if !m.doubtsEnd(m.jobs, from, msg) {
 				m.onExited(from, msg)
 			}

@@ -12,11 +12,12 @@ import (
 // asked for first. One that has not heard that a job is placed is told, and one of an older version
 // that has kept what a probe asked for.
 func (m *Machine) onVacancy(from grid.SiteID, msg protocol.Vacancy) {
+	watched := m.peers.growSpace(from)
 	var named []grid.JobID
 	for _, id := range msg.Jobs {
 		switch j, known := m.jobs.all[id]; {
 		case !known:
-			if p, is := m.probes[id]; is && p.open == 0 {
+			if p, is := m.probes[id]; is && p.open == 0 && !watched {
 				m.herald.release(p.job, from, protocol.ClearWithdrawn)
 			}
 		case m.jobs.isAsking(j):

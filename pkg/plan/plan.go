@@ -186,10 +186,19 @@ func (p *Planner) Offer(number uint64) (Offer, bool) {
 // than there is.
 func (p *Planner) Free(start, end time.Time) grid.Resources { return p.site.line.Free(start, end) }
 
+// FreeNow is the capacity that is free at an instant, 0 where more is taken than there is.
+func (p *Planner) FreeNow(now time.Time) grid.Resources {
+	free := p.Free(now, now.Add(1))
+	return grid.Resources{
+		MilliCPUs: max(free.MilliCPUs, 0), MemoryBytes: max(free.MemoryBytes, 0),
+		DiskBytes: max(free.DiskBytes, 0), MFLOPS: max(free.MFLOPS, 0), NetBps: max(free.NetBps, 0),
+	}
+}
+
 // Short is the resource of which less is free now than is needed, ReasonNone if there is enough
 // of each; of computation there is if there is any. What is short, Quote gives no place at now.
 func (p *Planner) Short(now time.Time, need grid.Resources) grid.Reason {
-	reason := shortage(need, p.Free(now, now.Add(1)))
+	reason := shortage(need, p.FreeNow(now))
 	if reason == grid.ReasonWindow {
 		return grid.ReasonNone
 	}

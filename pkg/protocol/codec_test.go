@@ -323,6 +323,9 @@ func goldenMessages() map[string]Message {
 		"refusewhole": Refuse{
 			Job: at.Task.Job, Seq: 3, Refusal: grid.Refusal{Reason: grid.ReasonWhole, Never: true},
 		},
+		"refuseprobe": Refuse{
+			Job: at.Task.Job, Seq: 3, Refusal: refusal, Free: &grid.Resources{MemoryBytes: 1 << 30},
+		},
 		"hellosaves": Hello{
 			MinVersion: 1, MaxVersion: 1, Domain: "lab", Incarnation: 5,
 			Capability: grid.Capability{Kinds: []grid.WorkKind{grid.KindCommand}, Saves: true},

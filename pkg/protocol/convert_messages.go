@@ -40,9 +40,7 @@ func setCall(w *wirepb.Wire, m Message) bool {
 			Bid: &wirepb.Bid{Job: string(m.Job), Seq: m.Seq, Offer: wireOffer(m.Offer)},
 		}
 	case Refuse:
-		w.Body = &wirepb.Wire_Refuse{Refuse: &wirepb.Refuse{
-			Job: string(m.Job), Seq: m.Seq, Refusal: wireRefusal(m.Refusal),
-		}}
+		w.Body = &wirepb.Wire_Refuse{Refuse: wireRefuse(m)}
 	case Vacancy:
 		w.Body = &wirepb.Wire_Vacancy{Vacancy: &wirepb.Vacancy{Jobs: each(m.Jobs, asText[grid.JobID])}}
 	case HoldOffer:
@@ -145,6 +143,14 @@ func wireAward(m Award) *wirepb.Award {
 	}
 }
 
+func wireRefuse(m Refuse) *wirepb.Refuse {
+	w := &wirepb.Refuse{Job: string(m.Job), Seq: m.Seq, Refusal: wireRefusal(m.Refusal)}
+	if m.Free != nil {
+		w.Free = wireResources(*m.Free)
+	}
+	return w
+}
+
 func wireDeclined(m Declined) *wirepb.Declined {
 	w := &wirepb.Declined{Attempts: each(m.Attempts, wireAttempt), Refusal: wireRefusal(m.Refusal)}
 	if m.Quote != nil {
@@ -202,10 +208,7 @@ func (r *reader) call(w *wirepb.Wire) Message {
 	case *wirepb.Wire_Bid:
 		return Bid{Job: grid.JobID(b.Bid.GetJob()), Seq: b.Bid.GetSeq(), Offer: offer(b.Bid.GetOffer())}
 	case *wirepb.Wire_Refuse:
-		return Refuse{
-			Job: grid.JobID(b.Refuse.GetJob()), Seq: b.Refuse.GetSeq(),
-			Refusal: refusal(b.Refuse.GetRefusal()),
-		}
+		return refuse(b.Refuse)
 	case *wirepb.Wire_Vacancy:
 		return Vacancy{Jobs: each(b.Vacancy.GetJobs(), func(s string) grid.JobID {
 			return grid.JobID(s)
@@ -309,6 +312,17 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
 		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs), Key: w.GetKey(),
 	}
+}
+
+func refuse(w *wirepb.Refuse) Refuse {
+	m := Refuse{
+		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Refusal: refusal(w.GetRefusal()),
+	}
+	if w.GetFree() != nil {
+		free := resources(w.GetFree())
+		m.Free = &free
+	}
+	return m
 }
 
 func declined(w *wirepb.Declined) Declined {

@@ -421,7 +421,12 @@ func messages() map[string]func(*rapid.T) Message {
 			return Bid{Job: drawJob(t), Seq: drawSeq(t), Offer: drawOffer(t)}
 		},
 		"refuse": func(t *rapid.T) Message {
-			return Refuse{Job: drawJob(t), Seq: drawSeq(t), Refusal: drawRefusal(t)}
+			r := Refuse{Job: drawJob(t), Seq: drawSeq(t), Refusal: drawRefusal(t)}
+			if rapid.Bool().Draw(t, "free") {
+				free := drawResources(t)
+				r.Free = &free
+			}
+			return r
 		},
 		"vacancy": func(t *rapid.T) Message { return Vacancy{Jobs: drawSome(t, drawJob)} },
 		"award":   func(t *rapid.T) Message { return drawAward(t) },

@@ -101,7 +101,14 @@ type Refuse struct {
 	Job     grid.JobID
 	Seq     uint32
 	Refusal grid.Refusal
+	// Free tells, in answers to probes, what the site has free now: what needs more of it gets no
+	// place there, however short it is. Once more is free within FreeHolds, the site names the probe
+	// in a Vacancy. Nil: not told, as by older agents.
+	Free *grid.Resources `json:",omitempty"`
 }
+
+// FreeHolds is for how long what Refuse says is free counts, unless a Vacancy comes.
+const FreeHolds = 10 * time.Second
 
 // Vacancy names cached jobs that the site now has capacity for.
 type Vacancy struct {
@@ -312,7 +319,13 @@ func (m Bid) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.O
 
 // Validate reports the first field that is out of its range.
 func (m Refuse) Validate() error {
-	return firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate())
+	if err := firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate()); err != nil {
+		return err
+	}
+	if m.Free != nil {
+		return m.Free.Validate()
+	}
+	return nil
 }
 
 // Validate reports the first field that is out of its range.

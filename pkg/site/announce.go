@@ -168,8 +168,19 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 	m.vacancy.shareRefused = m.vacancy.shareRefused || refusal.Reason == grid.ReasonQuota
 	m.refused(c, refusal.Reason)
 	if c.explain {
-		m.out.Send(c.submitter, protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal})
+		m.explain(c, refusal)
 	}
+}
+
+// explain says why there is no offer, and to a probe also what is free: of what needs more this
+// site need not be asked until it says that more is free.
+func (m *Machine) explain(c call, refusal grid.Refusal) {
+	msg := protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal}
+	if c.probe && m.vacancy.watch(c, m.now) {
+		free := m.plan.FreeNow(m.now)
+		msg.Free = &free
+	}
+	m.out.Send(c.submitter, msg)
 }
 
 func (m *Machine) refused(c call, reason grid.Reason) {

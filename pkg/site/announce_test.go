@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
 	"github.com/mrsmesh/mrsmesh/pkg/step"
@@ -531,17 +533,108 @@ func TestAProbeLeavesNothing(t *testing.T) {
 		TTL: time.Second,
 	})
 	one[protocol.NeedRequirements](r, alice)
+}
 
-	big := announcement(job2, alice, func(s *grid.Spec) { s.Need.MilliCPUs = 4_000 })
-	id := r.running(job3, bob, 1)[0]
+// Who was refused a probe hears what is free, and once when it is more.
+func TestAProbeIsToldWhatIsFree(t *testing.T) {
+	four := func(s *grid.Spec) { s.Need.MilliCPUs = 4_000 }
+	for name, c := range map[string]struct {
+		wait time.Duration
+		told int
+	}{
+		"soon": {0, 1}, "almost ten seconds": {protocol.FreeHolds - time.Second, 1},
+		"later": {protocol.FreeHolds, 0},
+	} {
+		r := newRig(t)
+		id := r.running(job3, bob, 1)[0]
+		big := announcement(job2, alice, four)
+		big.Explain = true
+		r.receive(alice, big)
+		if why := one[protocol.Refuse](r, alice); why.Free != nil {
+			t.Fatalf("what is no probe is told what is free: %+v", why)
+		}
+		r.receive(alice, protocol.Clear{Job: job2, Submitter: alice, Kind: protocol.ClearWithdrawn})
+		big.Job, big.Probe = job1, true
+		r.receive(alice, big)
+		why := one[protocol.Refuse](r, alice)
+		if why.Refusal.Never || why.Free == nil || *why.Free != r.m.plan.FreeNow(r.now) ||
+			why.Free.MilliCPUs != 3_000 {
+			t.Fatalf("refused %+v, free %+v", why.Refusal, why.Free)
+		}
+		r.advance(c.wait)
+		r.exited(id)
+		told := sent[protocol.Vacancy](r.advance(time.Minute), alice)
+		if len(told) != c.told || c.told > 0 && !slices.Equal(told[0].Jobs, []grid.JobID{job1}) {
+			t.Errorf("%s: told %v, want %d times of the probe", name, told, c.told)
+		}
+	}
+}
+
+// Those that are told when more is free are bounded; the others are not told what is.
+func TestWatchersAreBounded(t *testing.T) {
+	r := newRig(t)
+	big := announcement(job1, alice, func(s *grid.Spec) { s.Need.MilliCPUs = 4_000 })
+	r.running(job3, bob, 1)
 	big.Probe, big.Explain = true, true
-	r.receive(alice, big)
-	if why := one[protocol.Refuse](r, alice).Refusal; why.Never {
-		t.Fatalf("refused permanently: %+v", why)
+	ask := func(i int) *grid.Resources {
+		from := grid.SiteID(fmt.Sprint("gateway", i))
+		big.Job, big.Submitter, big.Seq = numbered(i), from, big.Seq+1
+		r.receive(from, big)
+		return one[protocol.Refuse](r, from).Free
 	}
-	r.exited(id)
-	r.advance(time.Minute)
-	if told := sent[protocol.Vacancy](r.out, alice); len(told) > 0 {
-		t.Errorf("speaks of a probe: %v", told)
+	for i := range maxWatchers + 2 {
+		if told := ask(i) != nil; told != (i < maxWatchers) {
+			t.Errorf("number %d is told: %t", i, told)
+		}
 	}
+	if ask(0) == nil {
+		t.Error("one that is told already is not told again")
+	}
+	r.advance(protocol.FreeHolds)
+	if ask(maxWatchers) == nil {
+		t.Error("one is not told though nobody waits any more")
+	}
+}
+
+// What needs more than what a site says is free gets no offer, however short it is.
+func TestWhatIsNotFreeGetsNoOffer(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		amount := func(most int64, name string) int64 {
+			return rapid.Int64Range(0, most).Draw(rt, name)
+		}
+		need := func(name string) func(*grid.Spec) {
+			n := grid.Resources{
+				MilliCPUs: amount(5_000, name), MemoryBytes: amount(10, name) << 30,
+				DiskBytes: amount(120, name) << 30, NetBps: amount(20e6, name),
+			}
+			runtime := time.Duration(1 + amount(int64(time.Hour), name))
+			return func(s *grid.Spec) { s.Need, s.Runtime = n, runtime }
+		}
+		for i := range rapid.IntRange(0, 4).Draw(rt, "attempts") {
+			change := need("taken")
+			r.receive(bob, announcement(numbered(200+i), bob, change))
+			if len(sent[protocol.Bid](r.out, bob)) > 0 {
+				r.accepted(numbered(100+i), bob, 1, change)
+			}
+			r.advance(time.Duration(amount(int64(time.Minute), "pause")))
+		}
+		ask := func(job int, change func(*grid.Spec)) (*grid.Resources, bool) {
+			a := announcement(numbered(job), alice, change)
+			a.Probe, a.Explain = true, true
+			r.receive(alice, a)
+			if bids := sent[protocol.Bid](r.out, alice); len(bids) > 0 {
+				return nil, true
+			}
+			return one[protocol.Refuse](r, alice).Free, false
+		}
+		free, _ := ask(1, func(s *grid.Spec) { s.Need.MilliCPUs = 1 << 40 })
+		wanted := need("wanted")
+		var spec grid.Spec
+		wanted(&spec)
+		spec.Need.MFLOPS = 0
+		if _, offered := ask(2, wanted); offered && !free.Fits(spec.Need) {
+			rt.Fatalf("offers a place for %+v with %+v free", spec.Need, *free)
+		}
+	})
 }

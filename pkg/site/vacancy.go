@@ -32,6 +32,42 @@ type vacancy struct {
 	// attempts or offers, since any was last told. Only then does it matter that a share
 	// has become smaller: the capacity as a whole has not grown by that.
 	shareRefused bool
+
+	// watchers were told what is free, and are told when it is more; at most maxWatchers.
+	watchers map[grid.SiteID]watcher
+}
+
+// watcher is a submitter that was told what is free.
+type watcher struct {
+	probe grid.JobID // its last one
+	until time.Time
+}
+
+// maxWatchers bounds the submitters that are told when more is free; others ask again.
+const maxWatchers = 64
+
+// watch promises to tell a submitter once more is free, and reports false if too many wait for
+// that.
+func (v *vacancy) watch(c call, now time.Time) bool {
+	maps.DeleteFunc(v.watchers, func(_ grid.SiteID, w watcher) bool { return !w.until.After(now) })
+	if _, known := v.watchers[c.submitter]; !known && len(v.watchers) >= maxWatchers {
+		return false
+	}
+	if v.watchers == nil {
+		v.watchers = make(map[grid.SiteID]watcher)
+	}
+	v.watchers[c.submitter] = watcher{probe: c.job, until: now.Add(protocol.FreeHolds)}
+	return true
+}
+
+// tellWatchers has those that were told what is free ask again.
+func (m *Machine) tellWatchers() {
+	for _, site := range slices.Sorted(maps.Keys(m.vacancy.watchers)) {
+		if w := m.vacancy.watchers[site]; w.until.After(m.now) {
+			m.out.Send(site, protocol.Vacancy{Jobs: []grid.JobID{w.probe}})
+		}
+	}
+	m.vacancy.watchers = nil
 }
 
 // noteRoom notes that more capacity is free than before. Waiting submitters are told a
@@ -77,6 +113,7 @@ func (m *Machine) onVacancyTimer() {
 		return
 	}
 	m.vacancy.at = time.Time{}
+	m.tellWatchers()
 	if _, closed := m.owner.closed(); closed {
 		return
 	}

@@ -3594,6 +3594,7 @@ type Refuse struct {
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Seq           uint32                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Free          *Resources             `protobuf:"bytes,4,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3645,6 +3646,13 @@ func (x *Refuse) GetSeq() uint32 {
 func (x *Refuse) GetRefusal() *Refusal {
 	if x != nil {
 		return x.Refusal
+	}
+	return nil
+}
+
+func (x *Refuse) GetFree() *Resources {
+	if x != nil {
+		return x.Free
 	}
 	return nil
 }
@@ -8594,11 +8602,12 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x03Bid\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12(\n" +
-	"\x05offer\x18\x03 \x01(\v2\x12.mrs.wire.v1.OfferR\x05offer\"\\\n" +
+	"\x05offer\x18\x03 \x01(\v2\x12.mrs.wire.v1.OfferR\x05offer\"\x88\x01\n" +
 	"\x06Refuse\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12.\n" +
-	"\arefusal\x18\x03 \x01(\v2\x14.mrs.wire.v1.RefusalR\arefusal\"\x1d\n" +
+	"\arefusal\x18\x03 \x01(\v2\x14.mrs.wire.v1.RefusalR\arefusal\x12*\n" +
+	"\x04free\x18\x04 \x01(\v2\x16.mrs.wire.v1.ResourcesR\x04free\"\x1d\n" +
 	"\aVacancy\x12\x12\n" +
 	"\x04jobs\x18\x01 \x03(\tR\x04jobs\"\x83\x01\n" +
 	"\n" +
@@ -9165,74 +9174,75 @@ var file_pkg_protocol_wirepb_wire_proto_depIdxs = []int32{
 	26,  // 86: mrs.wire.v1.Requirements.announce:type_name -> mrs.wire.v1.Announce
 	19,  // 87: mrs.wire.v1.Bid.offer:type_name -> mrs.wire.v1.Offer
 	20,  // 88: mrs.wire.v1.Refuse.refusal:type_name -> mrs.wire.v1.Refusal
-	17,  // 89: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
-	33,  // 90: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
-	15,  // 91: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
-	34,  // 92: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
-	21,  // 93: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 94: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 95: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 96: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
-	19,  // 97: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
-	21,  // 98: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
-	42,  // 99: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
-	21,  // 100: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
-	21,  // 101: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
-	21,  // 102: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
-	21,  // 103: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 104: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
-	21,  // 105: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
-	21,  // 106: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
-	23,  // 107: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
-	21,  // 108: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 109: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
-	33,  // 110: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
-	21,  // 111: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
-	21,  // 112: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
-	21,  // 113: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
-	54,  // 114: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
-	55,  // 115: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
-	57,  // 116: mrs.wire.v1.Roster.successions:type_name -> mrs.wire.v1.Succession
-	55,  // 117: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
-	67,  // 118: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
-	69,  // 119: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
-	70,  // 120: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
-	3,   // 121: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
-	3,   // 122: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
-	78,  // 123: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
-	21,  // 124: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
-	21,  // 125: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
-	3,   // 126: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
-	81,  // 127: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
-	81,  // 128: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
-	85,  // 129: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
-	85,  // 130: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
-	85,  // 131: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
-	89,  // 132: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
-	87,  // 133: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
-	87,  // 134: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
-	90,  // 135: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
-	10,  // 136: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
-	19,  // 137: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
-	20,  // 138: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
-	90,  // 139: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
-	21,  // 140: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
-	15,  // 141: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
-	21,  // 142: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
-	20,  // 143: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
-	21,  // 144: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 145: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
-	21,  // 146: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
-	21,  // 147: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
-	23,  // 148: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
-	21,  // 149: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
-	21,  // 150: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
-	87,  // 151: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
-	152, // [152:152] is the sub-list for method output_type
-	152, // [152:152] is the sub-list for method input_type
-	152, // [152:152] is the sub-list for extension type_name
-	152, // [152:152] is the sub-list for extension extendee
-	0,   // [0:152] is the sub-list for field type_name
+	3,   // 89: mrs.wire.v1.Refuse.free:type_name -> mrs.wire.v1.Resources
+	17,  // 90: mrs.wire.v1.AwardedTask.item:type_name -> mrs.wire.v1.Item
+	33,  // 91: mrs.wire.v1.AwardedTask.saved:type_name -> mrs.wire.v1.Checkpoint
+	15,  // 92: mrs.wire.v1.Award.spec:type_name -> mrs.wire.v1.Spec
+	34,  // 93: mrs.wire.v1.Award.tasks:type_name -> mrs.wire.v1.AwardedTask
+	21,  // 94: mrs.wire.v1.MayStart.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 95: mrs.wire.v1.Accepted.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 96: mrs.wire.v1.Declined.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 97: mrs.wire.v1.Declined.refusal:type_name -> mrs.wire.v1.Refusal
+	19,  // 98: mrs.wire.v1.Declined.quote:type_name -> mrs.wire.v1.Offer
+	21,  // 99: mrs.wire.v1.Renew.attempts:type_name -> mrs.wire.v1.Attempt
+	42,  // 100: mrs.wire.v1.Renew.list:type_name -> mrs.wire.v1.Listing
+	21,  // 101: mrs.wire.v1.Listing.also:type_name -> mrs.wire.v1.Attempt
+	21,  // 102: mrs.wire.v1.Listing.after:type_name -> mrs.wire.v1.Attempt
+	21,  // 103: mrs.wire.v1.Listing.up_to:type_name -> mrs.wire.v1.Attempt
+	21,  // 104: mrs.wire.v1.Lease.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 105: mrs.wire.v1.Fence.below:type_name -> mrs.wire.v1.Attempt
+	21,  // 106: mrs.wire.v1.Progress.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 107: mrs.wire.v1.Exited.attempt:type_name -> mrs.wire.v1.Attempt
+	23,  // 108: mrs.wire.v1.Exited.exit:type_name -> mrs.wire.v1.Exit
+	21,  // 109: mrs.wire.v1.ExitAck.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 110: mrs.wire.v1.Checkpointed.attempt:type_name -> mrs.wire.v1.Attempt
+	33,  // 111: mrs.wire.v1.Checkpointed.checkpoint:type_name -> mrs.wire.v1.Checkpoint
+	21,  // 112: mrs.wire.v1.Held.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 113: mrs.wire.v1.Move.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 114: mrs.wire.v1.Movable.attempt:type_name -> mrs.wire.v1.Attempt
+	54,  // 115: mrs.wire.v1.Testimony.said:type_name -> mrs.wire.v1.Statement
+	55,  // 116: mrs.wire.v1.Roster.records:type_name -> mrs.wire.v1.MemberRecord
+	57,  // 117: mrs.wire.v1.Roster.successions:type_name -> mrs.wire.v1.Succession
+	55,  // 118: mrs.wire.v1.JoinAnswer.admit:type_name -> mrs.wire.v1.MemberRecord
+	67,  // 119: mrs.wire.v1.SignedCertificate.members:type_name -> mrs.wire.v1.CertMember
+	69,  // 120: mrs.wire.v1.GroupAsk.ask:type_name -> mrs.wire.v1.StandbyAsk
+	70,  // 121: mrs.wire.v1.GroupAnswer.answer:type_name -> mrs.wire.v1.StandbyAnswer
+	3,   // 122: mrs.wire.v1.Bookings.capacity:type_name -> mrs.wire.v1.Resources
+	3,   // 123: mrs.wire.v1.Bookings.works:type_name -> mrs.wire.v1.Resources
+	78,  // 124: mrs.wire.v1.Bookings.held:type_name -> mrs.wire.v1.Booking
+	21,  // 125: mrs.wire.v1.Bookings.gone:type_name -> mrs.wire.v1.Attempt
+	21,  // 126: mrs.wire.v1.Booking.attempt:type_name -> mrs.wire.v1.Attempt
+	3,   // 127: mrs.wire.v1.Booking.need:type_name -> mrs.wire.v1.Resources
+	81,  // 128: mrs.wire.v1.Remap.moves:type_name -> mrs.wire.v1.RemapMove
+	81,  // 129: mrs.wire.v1.Remapped.elsewhere:type_name -> mrs.wire.v1.RemapMove
+	85,  // 130: mrs.wire.v1.Favours.accounts:type_name -> mrs.wire.v1.Account
+	85,  // 131: mrs.wire.v1.FavoursNoted.own:type_name -> mrs.wire.v1.Account
+	85,  // 132: mrs.wire.v1.FavoursNoted.others:type_name -> mrs.wire.v1.Account
+	89,  // 133: mrs.wire.v1.Neighbours.all:type_name -> mrs.wire.v1.Neighbour
+	87,  // 134: mrs.wire.v1.Neighbours.mandate:type_name -> mrs.wire.v1.Mandate
+	87,  // 135: mrs.wire.v1.Handover.mandate:type_name -> mrs.wire.v1.Mandate
+	90,  // 136: mrs.wire.v1.BorderQuery.passage:type_name -> mrs.wire.v1.Passage
+	10,  // 137: mrs.wire.v1.BorderQuery.req:type_name -> mrs.wire.v1.Requirement
+	19,  // 138: mrs.wire.v1.BorderAnswer.offer:type_name -> mrs.wire.v1.Offer
+	20,  // 139: mrs.wire.v1.BorderAnswer.refusal:type_name -> mrs.wire.v1.Refusal
+	90,  // 140: mrs.wire.v1.BorderOrder.passage:type_name -> mrs.wire.v1.Passage
+	21,  // 141: mrs.wire.v1.BorderOrder.attempt:type_name -> mrs.wire.v1.Attempt
+	15,  // 142: mrs.wire.v1.BorderOrder.spec:type_name -> mrs.wire.v1.Spec
+	21,  // 143: mrs.wire.v1.BorderDeclined.attempts:type_name -> mrs.wire.v1.Attempt
+	20,  // 144: mrs.wire.v1.BorderDeclined.refusal:type_name -> mrs.wire.v1.Refusal
+	21,  // 145: mrs.wire.v1.BorderRenew.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 146: mrs.wire.v1.BorderLease.attempts:type_name -> mrs.wire.v1.Attempt
+	21,  // 147: mrs.wire.v1.BorderState.attempt:type_name -> mrs.wire.v1.Attempt
+	21,  // 148: mrs.wire.v1.BorderEnd.attempt:type_name -> mrs.wire.v1.Attempt
+	23,  // 149: mrs.wire.v1.BorderEnd.exit:type_name -> mrs.wire.v1.Exit
+	21,  // 150: mrs.wire.v1.BorderFence.below:type_name -> mrs.wire.v1.Attempt
+	21,  // 151: mrs.wire.v1.BorderReceipt.attempt:type_name -> mrs.wire.v1.Attempt
+	87,  // 152: mrs.wire.v1.BorderReceipt.mandate:type_name -> mrs.wire.v1.Mandate
+	153, // [153:153] is the sub-list for method output_type
+	153, // [153:153] is the sub-list for method input_type
+	153, // [153:153] is the sub-list for extension type_name
+	153, // [153:153] is the sub-list for extension extendee
+	0,   // [0:153] is the sub-list for field type_name
 }
 
 func init() { file_pkg_protocol_wirepb_wire_proto_init() }

@@ -100,7 +100,7 @@ func newIntake(began func(pid int)) *Intake {
 // paused is a store that stops for a moment before it takes a block: the first one, or a later.
 type paused struct {
 	Store
-	at    func()
+	at    func(building context.Context)
 	later int
 }
 
@@ -114,7 +114,7 @@ func (p paused) AddBuilt(
 		left := p.later
 		return build(ctx, dir, func(b data.Block) error {
 			if left == 0 {
-				p.at()
+				p.at(ctx)
 			}
 			left--
 			return take(b)
@@ -136,7 +136,7 @@ func playAgent(dir, file string) int {
 	}
 	pid := 0
 	in := newIntake(func(p int) { pid = p })
-	_, err = in.Take(context.Background(), paused{Store: s, at: func() {
+	_, err = in.Take(context.Background(), paused{Store: s, at: func(context.Context) {
 		fmt.Println(pid)
 		select {}
 	}, later: 1}, Content{File: f})

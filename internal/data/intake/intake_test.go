@@ -184,7 +184,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	f := fileOf(t, noise(5<<20))
 	pid := 0
 	in := newIntake(func(p int) { pid = p })
-	kill := func() {
+	kill := func(context.Context) {
 		if p, err := os.FindProcess(pid); err != nil || p.Kill() != nil {
 			t.Errorf("process %d cannot be killed", pid)
 		}
@@ -212,9 +212,9 @@ func TestTwoProcessesAtATime(t *testing.T) {
 	for range atATime {
 		f := fileOf(t, noise(1<<20))
 		go func() {
-			_, err := in.Take(ctx, paused{Store: s, at: func() {
+			_, err := in.Take(ctx, paused{Store: s, at: func(building context.Context) {
 				arrived <- true
-				<-ctx.Done()
+				<-building.Done() // which follows ctx, a moment later
 			}}, Content{File: f})
 			ended <- err
 		}()

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ func TestEachThreadIsLast(t *testing.T) {
 	s, _ := newStore(t, nil)
 	pid := 0
 	looked := false
-	look := func() {
+	look := func(context.Context) {
 		looked = true
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil || len(tasks) < 3 {

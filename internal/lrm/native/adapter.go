@@ -200,7 +200,7 @@ func (a *Adapter) spec(box sandbox, group group, wrong string) (supervise.Spec, 
 		spec.Stdin, err = json.Marshal(job{Refused: true})
 		return spec, err
 	}
-	spec.Enclosure = &supervise.Enclosure{Join: group.doors()}
+	spec.Enclosure = &supervise.Enclosure{Join: group.doors(), Born: group.born}
 	if err := box.command(spec.Enclosure); err != nil {
 		return spec, err
 	}

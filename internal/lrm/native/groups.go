@@ -37,6 +37,7 @@ type hierarchy struct {
 	dir         string   // new groups are made here
 	v2          bool     // version 2, or 1
 	freezes     bool     // version 2 alone: a whole group can be frozen
+	bears       bool     // version 2 alone: processes can begin in a group
 	controllers []string // those that work
 }
 
@@ -120,6 +121,7 @@ func (h *hierarchy) settings(n need) []setting {
 type group struct {
 	dirs    []string
 	freezer string // the directory of version 2 that freezes, or empty
+	born    string // the directory of version 2 in which processes can begin, or empty
 }
 
 // add makes a group.
@@ -133,6 +135,9 @@ func (g groups) add(name string, n need) (group, error) {
 		made.dirs = append(made.dirs, dir)
 		if h.freezes {
 			made.freezer = dir
+		}
+		if h.bears {
+			made.born = dir
 		}
 		if err := h.bound(dir, n); err != nil {
 			return group{}, errors.Join(err, made.remove())

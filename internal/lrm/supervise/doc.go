@@ -17,9 +17,9 @@
 //
 // A runner that only bounds itself and becomes another program says so by an
 // Enclosure. The supervisor then starts that program in its place, where it can: the
-// program is traced until its first step, at which it stops, is moved into its groups,
-// gets its limits, and is let go. Limits that the sandbox's own making must not have, what it
-// runs gets at a gate, just before it begins.
+// program is traced until its first step, at which it stops, is moved into those of
+// its groups in which it has not begun, gets its limits, and is let go. Limits that the
+// sandbox's own making must not have, what it runs gets at a gate, just before it begins.
 //
 // Commands and events are JSON, one object a line. An attempt begins with its Spec.
 //
@@ -35,6 +35,7 @@
 //	use.go                what is on disk, also behind closed directories
 //	runner.go             the runner's process, started, frozen and ended
 //	enclosure_*.go        a sandbox started in the runner's place, traced
+//	enter_linux.go        that one begun in its groups
 //	gate_linux.go         what it runs held back until that is bounded
 //	warm_*.go             a sandbox that takes one attempt after the other
 //	warmed.go             ... as the agent sees it, between two attempts

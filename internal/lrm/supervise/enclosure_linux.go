@@ -50,12 +50,16 @@ func startEnclosed(
 		cmd.ExtraFiles = append(padded(files[1:], TaskFD-StatusFD), further...)
 	}
 	cmd.SysProcAttr.Ptrace = true
-	if err := cmd.Start(); err != nil {
+	way := e.enter()
+	way.begin(cmd)
+	if err = cmd.Start(); err != nil {
 		g.close()
-		return nil, err
+		return nil, errors.Join(err, way.leave())
 	}
-	pid := cmd.Process.Pid
-	if err := boundStopped(pid, e, idle); err != nil {
+	if err = way.leave(); err == nil {
+		err = boundStopped(cmd.Process.Pid, e, way.rest, idle)
+	}
+	if err != nil {
 		g.close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -75,8 +79,9 @@ func gainsRights(program string) bool {
 	return err == nil && size > 0
 }
 
-// boundStopped bounds a traced process that stops at its first step, and lets it go.
-func boundStopped(pid int, e *Enclosure, idle bool) error {
+// boundStopped bounds a traced process that stops at its first step, and lets it go. It joins the
+// groups of these doors.
+func boundStopped(pid int, e *Enclosure, doors []string, idle bool) error {
 	var status unix.WaitStatus
 	got, err := unix.Wait4(pid, &status, unix.WALL, nil)
 	for errors.Is(err, unix.EINTR) {
@@ -87,7 +92,7 @@ func boundStopped(pid int, e *Enclosure, idle bool) error {
 	}
 	sacrificeFirst(pid)
 	lowerSession(pid, idle)
-	if err := e.Bound(pid); err != nil {
+	if err := errors.Join(join(pid, doors), limit(pid, e.Rlimits)); err != nil {
 		return err
 	}
 	return unix.PtraceDetach(pid)
@@ -114,12 +119,20 @@ func LeaveOwner() error {
 // Bound holds a process, which has started no other, to what the enclosure says: it
 // moves into the groups and gets the limits.
 func (e *Enclosure) Bound(pid int) error {
-	for _, door := range e.Join {
+	if err := join(pid, e.Join); err != nil {
+		return err
+	}
+	return limit(pid, e.Rlimits)
+}
+
+// join moves a process into the groups of these doors.
+func join(pid int, doors []string) error {
+	for _, door := range doors {
 		if err := os.WriteFile(door, []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("join group: %w", err)
 		}
 	}
-	return limit(pid, e.Rlimits)
+	return nil
 }
 
 // limit bounds a process. Where it has a lower limit already, which it cannot be relieved of,

@@ -67,6 +67,7 @@ type Enclosure struct {
 	Command    []string       // the further ones: what it runs, and what bounds that inside
 	Gate       *Gate          // what the supervisor runs in Command's place; nil = nothing
 	Join       []string       // files that take the process ID of a process that joins a group
+	Born       string         // the group among them in which a process can begin; empty = none
 	StatusPath string         // file behind StatusFD; empty = none
 	Filter     []byte         // behind FilterFD; empty = none
 	Rlimits    map[int]uint64 // what the kernel holds each process to, by resource

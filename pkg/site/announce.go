@@ -176,7 +176,7 @@ func (m *Machine) answer(c call, req grid.Requirement) {
 // site need not be asked until it says that more is free.
 func (m *Machine) explain(c call, refusal grid.Refusal) {
 	msg := protocol.Refuse{Job: c.job, Seq: c.seq, Refusal: refusal}
-	if c.probe && m.vacancy.watch(c, m.now) {
+	if c.probe && m.promiseWord(c) {
 		free := m.plan.FreeNow(m.now)
 		msg.Free = &free
 	}

@@ -265,6 +265,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.onRenewTimer(grid.SiteID(key.ID))
 	case timerVacancy:
 		m.onVacancyTimer()
+	case timerWatchers:
+		m.forgetWatchers()
 	case timerMove:
 		m.attemptTimer(key, m.onMoveTimer)
 	case timerReturns:

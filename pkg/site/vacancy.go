@@ -43,21 +43,35 @@ type watcher struct {
 	until time.Time
 }
 
+// timerWatchers forgets those to whom nothing was promised any more.
+const timerWatchers = "watchers"
+
 // maxWatchers bounds the submitters that are told when more is free; others ask again.
 const maxWatchers = 64
 
-// watch promises to tell a submitter once more is free, and reports false if too many wait for
+// promiseWord promises to tell a submitter once more is free, and reports false if too many wait for
 // that.
-func (v *vacancy) watch(c call, now time.Time) bool {
-	maps.DeleteFunc(v.watchers, func(_ grid.SiteID, w watcher) bool { return !w.until.After(now) })
-	if _, known := v.watchers[c.submitter]; !known && len(v.watchers) >= maxWatchers {
+func (m *Machine) promiseWord(c call) bool {
+	m.forgetWatchers()
+	watchers := m.vacancy.watchers
+	if _, known := watchers[c.submitter]; !known && len(watchers) >= maxWatchers {
 		return false
 	}
-	if v.watchers == nil {
-		v.watchers = make(map[grid.SiteID]watcher)
+	if watchers == nil {
+		watchers = make(map[grid.SiteID]watcher)
+		m.vacancy.watchers = watchers
 	}
-	v.watchers[c.submitter] = watcher{probe: c.job, until: now.Add(protocol.FreeHolds)}
+	until := m.now.Add(protocol.FreeHolds)
+	watchers[c.submitter] = watcher{probe: c.job, until: until}
+	m.out.SetTimer(timerWatchers, "", until) // the last of them
 	return true
+}
+
+// forgetWatchers forgets those whose time is over.
+func (m *Machine) forgetWatchers() {
+	maps.DeleteFunc(m.vacancy.watchers, func(_ grid.SiteID, w watcher) bool {
+		return !w.until.After(m.now)
+	})
 }
 
 // tellWatchers has those that were told what is free ask again.

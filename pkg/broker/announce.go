@@ -33,7 +33,7 @@ func (h herald) announce(j *job) {
 func (h herald) announceNow(j *job) {
 	others := h.peers.connected()
 	r := h.openRound(j, append(others, h.cfg.Here), true)
-	j.announced, others = true, h.spare(j, r, others)
+	j.announced, others = true, h.sooner(j, r, h.spare(j, r, others))
 	j.inPart = h.asksInPart(j, len(others))
 	if j.inPart {
 		h.askInPart(j, r, len(others))
@@ -273,6 +273,9 @@ func (h herald) startTimers(j *job) {
 	r, long := j.round(), j.spec.TTL
 	if r.search.part > 0 {
 		long = min(long, r.search.long)
+	}
+	if r.long > 0 {
+		long = r.long
 	}
 	h.setTimer(timerRound, string(j.id), h.now.Add(long))
 	if r.complete && !r.explain {

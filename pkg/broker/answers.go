@@ -126,6 +126,9 @@ func (m *Machine) closeRound(j *job) {
 	m.stopTimer(timerRound, string(j.id))
 	m.stopTimer(timerExplain, string(j.id))
 	m.peers.noteSilence(r)
+	if len(r.later) > 0 && m.herald.askLater(j, r) {
+		return
+	}
 	next := m.near.look(j, r, m.cfg.ReplyTarget, m.now)
 	if next.part == 0 {
 		m.herald.endSearch(j)

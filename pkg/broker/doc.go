@@ -84,6 +84,7 @@
 //	search.go      a round of a search for near sites; search_rounds.go: who searches, and when
 //	neighbours.go  ... and which after them
 //	spared.go      members that are not asked for another domain
+//	sooner.go      members that are asked first for it
 //	probe.go       an enquiry that places nothing
 //	queue.go       the looks that wait
 //	longgrant.go   grants that a restart has to remember

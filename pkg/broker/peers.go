@@ -13,13 +13,15 @@ import (
 // peers is the other sites of the domain, as far as this one knows them.
 type peers struct {
 	*run
-	all    map[grid.SiteID]*member
-	order  []grid.SiteID // the members of all, ascending; nil: they have changed
-	near   []grid.SiteID // the neighbouring domains of all, ascending
-	there  int           // members that are connected
-	banned step.Bans     // what they say is ignored
-	faults fault.Ledger
-	said   hearsay // of others
+	all   map[grid.SiteID]*member
+	order []grid.SiteID // the members of all, ascending; nil: they have changed
+	near  []grid.SiteID // the neighbouring domains of all, ascending
+	there int           // members that are connected
+	// searches counts those of other domains for which few members were asked first.
+	searches int
+	banned   step.Bans // what they say is ignored
+	faults   fault.Ledger
+	said     hearsay // of others
 	trouble
 	// breaches holds the sites that did what honest ones do not.
 	breaches map[grid.SiteID]breaches

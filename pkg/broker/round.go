@@ -23,6 +23,8 @@ type round struct {
 	drawn    float64 // so many sites
 	theta    float64 // sites as near as that were asked, too; 0: none
 	offers   int
+	later    []grid.SiteID // members that are asked when those that were have too little, ascending
+	long     time.Duration // it takes so long, if answers are missing; 0: the job's TTL
 	opened   time.Time
 	closing  bool   // there are enough offers; those that are on their way are awaited
 	heard    bool   // another member has answered

@@ -93,7 +93,8 @@ func (p *peers) tooFull(req grid.Requirement, id grid.SiteID) (grid.Refusal, boo
 func (p *peers) noteSpace(j *job, from grid.SiteID, msg protocol.Refuse) {
 	other, known := p.all[from]
 	r := j.round()
-	if known && r != nil && msg.Seq >= r.first && msg.Free != nil && !r.opened.Before(other.space.at) {
+	if known && r != nil && msg.Seq >= r.first && msg.Free != nil &&
+		!r.opened.Before(other.space.at) {
 		other.space = space{free: *msg.Free, at: r.opened}
 	}
 }

@@ -108,7 +108,7 @@ type Refuse struct {
 }
 
 // FreeHolds is for how long what Refuse says is free counts, unless a Vacancy comes.
-const FreeHolds = 10 * time.Second
+const FreeHolds = 20 * time.Second
 
 // Vacancy names cached jobs that the site now has capacity for.
 type Vacancy struct {

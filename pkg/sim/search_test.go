@@ -118,7 +118,7 @@ func TestAPlaceFreedNextDoorIsFoundInTwoRounds(t *testing.T) {
 		}
 		asked, queries = w.Trace().Sent["Announce"]-asked, w.Trace().Sent["BorderQuery"]-queries
 		if queries == 0 || asked > queries*33/2 {
-			t.Errorf("recall %s: %d announcements for %d questions to a domain of 33", recall, asked, queries)
+			t.Errorf("recall %s: %d announcements for %d questions", recall, asked, queries)
 		}
 		took := w.elapsed - w.ranUntil(short)
 		if took < 0 || took > 5*time.Second {

@@ -542,7 +542,7 @@ func TestAProbeIsToldWhatIsFree(t *testing.T) {
 		wait time.Duration
 		told int
 	}{
-		"soon": {0, 1}, "almost ten seconds": {protocol.FreeHolds - time.Second, 1},
+		"soon": {0, 1}, "almost too late": {protocol.FreeHolds - time.Second, 1},
 		"later": {protocol.FreeHolds, 0},
 	} {
 		r := newRig(t)

@@ -263,10 +263,8 @@ func (m *Machine) onTimer(key step.TimerKey) {
 		m.attemptTimer(key, m.onAskTimer)
 	case timerRenew:
 		m.onRenewTimer(grid.SiteID(key.ID))
-	case timerVacancy:
-		m.onVacancyTimer()
-	case timerWatchers:
-		m.forgetWatchers()
+	case timerVacancy, timerWatchers:
+		m.onSpaceTimer(key.Name)
 	case timerMove:
 		m.attemptTimer(key, m.onMoveTimer)
 	case timerReturns:

@@ -49,8 +49,8 @@ const timerWatchers = "watchers"
 // maxWatchers bounds the submitters that are told when more is free; others ask again.
 const maxWatchers = 64
 
-// promiseWord promises to tell a submitter once more is free, and reports false if too many wait for
-// that.
+// promiseWord promises to tell a submitter once more is free, and reports false if too many wait
+// for that.
 func (m *Machine) promiseWord(c call) bool {
 	m.forgetWatchers()
 	watchers := m.vacancy.watchers
@@ -115,6 +115,15 @@ func (m *Machine) noteShare() {
 		m.vacancy.shareRefused = false
 		m.noteRoom()
 	}
+}
+
+// onSpaceTimer is a timer of this file.
+func (m *Machine) onSpaceTimer(name string) {
+	if name == timerWatchers {
+		m.forgetWatchers()
+		return
+	}
+	m.onVacancyTimer()
 }
 
 // onVacancyTimer names to each submitter its waiting jobs that fit now, least

@@ -26,7 +26,7 @@ const (
 // sooner gives those of the members that are to be asked in a round first, and notes the others.
 func (h herald) sooner(j *job, r *round, others []grid.SiteID) []grid.SiteID {
 	if !isSearch(j) || len(others) <= 2*soonerMembers || j.req.Map != grid.MapThesis ||
-		dataBytes(&j.req) > soonerData || !h.peers.allKnown(j) {
+		j.req.DataBytes() > soonerData || !h.peers.allKnown(j) {
 		return others
 	}
 	ranked := h.peers.likely(j.req, others)
@@ -95,14 +95,4 @@ func (p *peers) likely(req grid.Requirement, sites []grid.SiteID) []grid.SiteID 
 		return cmp.Compare(distance[a], distance[b])
 	})
 	return ranked
-}
-
-// dataBytes is the size of the data that a task needs, the largest number if that is too small.
-func dataBytes(req *grid.Requirement) (sum int64) {
-	for _, s := range req.Sources {
-		if sum += s.Bytes; sum < 0 {
-			return math.MaxInt64
-		}
-	}
-	return sum
 }

@@ -1,6 +1,9 @@
 package grid
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // DataSource is one thing a task must have before it starts, and what is known
 // of those who hold it.
@@ -129,4 +132,15 @@ func (j Job) meanItemBytes() int64 {
 		}
 	}
 	return sum / int64(len(j.Items))
+}
+
+// DataBytes is the size of the data that a task needs, in bytes, the largest number if that is too
+// small.
+func (r Requirement) DataBytes() (sum int64) {
+	for _, src := range r.Sources {
+		if sum += src.Bytes; sum < 0 {
+			return math.MaxInt64
+		}
+	}
+	return sum
 }

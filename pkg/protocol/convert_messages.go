@@ -143,14 +143,6 @@ func wireAward(m Award) *wirepb.Award {
 	}
 }
 
-func wireRefuse(m Refuse) *wirepb.Refuse {
-	w := &wirepb.Refuse{Job: string(m.Job), Seq: m.Seq, Refusal: wireRefusal(m.Refusal)}
-	if m.Free != nil {
-		w.Free = wireResources(*m.Free)
-	}
-	return w
-}
-
 func wireDeclined(m Declined) *wirepb.Declined {
 	w := &wirepb.Declined{Attempts: each(m.Attempts, wireAttempt), Refusal: wireRefusal(m.Refusal)}
 	if m.Quote != nil {
@@ -312,17 +304,6 @@ func (r *reader) award(w *wirepb.Award) Award {
 		Quoted: w.GetQuoted(), RunnerUp: w.GetRunnerUp(), HasNext: w.GetHasNext(),
 		AskFirst: w.GetAskFirst(), Clock: r.time(w.ClockMs), Key: w.GetKey(),
 	}
-}
-
-func refuse(w *wirepb.Refuse) Refuse {
-	m := Refuse{
-		Job: grid.JobID(w.GetJob()), Seq: w.GetSeq(), Refusal: refusal(w.GetRefusal()),
-	}
-	if w.GetFree() != nil {
-		free := resources(w.GetFree())
-		m.Free = &free
-	}
-	return m
 }
 
 func declined(w *wirepb.Declined) Declined {

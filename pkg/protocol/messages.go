@@ -95,21 +95,6 @@ type Bid struct {
 	Offer grid.Offer
 }
 
-// Refuse says why a site makes no offer; only sent when the announcement asks
-// for explanations.
-type Refuse struct {
-	Job     grid.JobID
-	Seq     uint32
-	Refusal grid.Refusal
-	// Free tells, in answers to probes, what the site has free now: what needs more of it gets no
-	// place there, however short it is. Once more is free within FreeHolds, the site names the probe
-	// in a Vacancy. Nil: not told, as by older agents.
-	Free *grid.Resources `json:",omitempty"`
-}
-
-// FreeHolds is for how long what Refuse says is free counts, unless a Vacancy comes.
-const FreeHolds = 20 * time.Second
-
 // Vacancy names cached jobs that the site now has capacity for.
 type Vacancy struct {
 	Jobs []grid.JobID // at most MaxVacancies
@@ -316,17 +301,6 @@ func (m Requirements) Validate() error { return m.Announce.Validate() }
 
 // Validate reports the first field that is out of its range.
 func (m Bid) Validate() error { return firstError(checkAnswer(m.Job, m.Seq), m.Offer.Validate()) }
-
-// Validate reports the first field that is out of its range.
-func (m Refuse) Validate() error {
-	if err := firstError(checkAnswer(m.Job, m.Seq), m.Refusal.Validate()); err != nil {
-		return err
-	}
-	if m.Free != nil {
-		return m.Free.Validate()
-	}
-	return nil
-}
 
 // Validate reports the first field that is out of its range.
 func (m Vacancy) Validate() error {

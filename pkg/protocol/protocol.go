@@ -6,6 +6,7 @@
 //
 //	protocol.go          names of topics and streams
 //	messages.go          the messages between submitters and sites
+//	refuse.go            why a site makes no offer, and what is free there
 //	renew.go             requests for leases, and what they tell
 //	promises.go          those of firm offers, and of attempts that ask first
 //	saved.go             those about checkpoints, and a checkpoint's seal

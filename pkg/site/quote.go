@@ -1,7 +1,6 @@
 package site
 
 import (
-	"math"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -231,7 +230,8 @@ func (m *Machine) excluded(req grid.Requirement, submitter grid.SiteID) (grid.Re
 		}, true
 	case m.isTooMuchData(req, submitter):
 		return grid.Refusal{
-			Reason: grid.ReasonQuota, Never: true, Want: dataBytes(req), Have: m.cfg.DataBytes / shares,
+			Reason: grid.ReasonQuota, Never: true,
+			Want: req.DataBytes(), Have: m.cfg.DataBytes / shares,
 		}, true
 	case !req.Window.Deadline.IsZero() && !req.Window.Deadline.After(m.now):
 		return grid.Refusal{Reason: grid.ReasonWindow, Never: true}, true
@@ -256,17 +256,8 @@ func (m *Machine) isTooLong(req grid.Requirement, submitter grid.SiteID) bool {
 // isTooMuchData reports whether one task's data alone takes more than its submitter's
 // share of the space for data.
 func (m *Machine) isTooMuchData(req grid.Requirement, submitter grid.SiteID) bool {
-	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self && dataBytes(req) > m.cfg.DataBytes/shares
-}
-
-// dataBytes is the size of a task's data.
-func dataBytes(req grid.Requirement) (sum int64) {
-	for _, src := range req.Sources {
-		if sum += src.Bytes; sum < 0 {
-			return math.MaxInt64
-		}
-	}
-	return sum
+	return m.cfg.DataBytes > 0 && submitter != m.cfg.Self &&
+		req.DataBytes() > m.cfg.DataBytes/shares
 }
 
 // seconds is a duration in whole seconds, rounded up.

@@ -146,6 +146,6 @@ func (h *hierarchy) try(ctx context.Context) bool {
 	_ = trial.Wait() // its own end does not matter
 	_, err = os.Stat(filepath.Join(made.dirs[0], "cgroup.freeze"))
 	h.freezes = h.v2 && err == nil
-	h.bears = h.v2 && supervise.Bears(made.dirs[0])
+	h.bears = h.v2 && supervise.Bears(ctx, made.dirs[0])
 	return entered && (h.freezes || len(h.controllers) > 0)
 }

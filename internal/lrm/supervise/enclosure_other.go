@@ -2,7 +2,10 @@
 
 package supervise
 
-import "os/exec"
+import (
+	"context"
+	"os/exec"
+)
 
 // gate is none: sandboxes are not started from here.
 type gate struct{}
@@ -15,7 +18,7 @@ func startEnclosed(*exec.Cmd, *Enclosure, bool) (*gate, error) { return nil, Err
 func enclosed(e *Enclosure) *exec.Cmd { return exec.Command(e.Program, e.Args...) }
 
 // Bears is false: there are no groups.
-func Bears(string) bool { return false }
+func Bears(context.Context, string) bool { return false }
 
 func keepFiles() {}
 

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -78,14 +79,13 @@ func (w *entry) leave() error {
 }
 
 // Bears reports whether processes can begin in a group of version 2, by letting one do so.
-func Bears(group string) bool {
+func Bears(ctx context.Context, group string) bool {
 	dir, err := os.Open(group)
 	if err != nil {
 		return false
 	}
 	defer dir.Close()
-	//nolint:noctx // it ends by itself
-	trial := exec.Command("/bin/sh", "-c", "exit 0")
+	trial := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
 	trial.Env = []string{}
 	trial.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	return trial.Run() == nil

@@ -152,6 +152,18 @@ func (d *divided) watch(t *testing.T, holds func(view.AgentStatus) bool) <-chan 
 // the time at which the second site had the job.
 func (d *divided) runs(t *testing.T) time.Time {
 	t.Helper()
+	id := d.completes(t)
+	tasks, err := d.a.client.AllTasks(t.Context(), id)
+	if err != nil || len(tasks) != 1 || len(tasks[0].Attempts) != 1 ||
+		tasks[0].Attempts[0].Site != d.b.id {
+		t.Fatalf("tasks = %+v, %v; want one attempt at %s", tasks, err, d.b.id)
+	}
+	return tasks[0].Attempts[0].Started.Time
+}
+
+// completes submits a job at the first site and waits until it is done.
+func (d *divided) completes(t *testing.T) grid.JobID {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(
@@ -164,17 +176,11 @@ func (d *divided) runs(t *testing.T) time.Time {
 	if err != nil || id.Validate() != nil {
 		t.Fatalf("submit run: %v: %q", err, out)
 	}
-	var last view.JobDetail
 	eventually(t, patience, "the job is done", func() bool {
-		last, err = d.a.client.Job(ctx, id)
-		return err == nil && last.Status.Phase == view.PhaseDone
+		job, err := d.a.client.Job(ctx, id)
+		return err == nil && job.Status.Phase == view.PhaseDone
 	})
-	tasks, err := d.a.client.AllTasks(ctx, id)
-	if err != nil || len(tasks) != 1 || len(tasks[0].Attempts) != 1 ||
-		tasks[0].Attempts[0].Site != d.b.id {
-		t.Fatalf("tasks = %+v, %v; want one attempt at %s", tasks, err, d.b.id)
-	}
-	return tasks[0].Attempts[0].Started.Time
+	return id
 }
 
 // total is a counter of both sites behind NATs together.

@@ -57,12 +57,17 @@ func (d *deputies) look() {
 	d.standIn()
 }
 
+// TellDeputies has the members that may stand in for this site, or lead to it, told now of what has
+// been decided about links. They hear of it a second later otherwise.
+func (a *Agent) TellDeputies() {
+	if a.awake() {
+		a.deputies.look()
+	}
+}
+
 // chosen are the members that may stand in, ascending: those of the domain's group, which have all
 // agreed to do something for the domain.
 func (d *deputies) chosen() []grid.SiteID {
-	if len(d.a.links.List()) == 0 {
-		return nil
-	}
 	_, members, _ := d.a.heeding.controller()
 	sites := slices.Sorted(slices.Values(members))
 	sites = slices.DeleteFunc(sites, func(site grid.SiteID) bool {
@@ -72,11 +77,15 @@ func (d *deputies) chosen() []grid.SiteID {
 }
 
 // handOver tells deputies what they need, as often as it changes, and linked domains who they are.
+// The mesh knows them before there is a link: the first one may be made through one of them.
 func (d *deputies) handOver() {
 	sites := d.chosen()
 	if !slices.Equal(sites, d.named) {
 		d.named = sites
 		d.a.mesh.Deputies(sites)
+	}
+	if !d.needed() {
+		sites = nil
 	}
 	links, err := d.a.links.Handed()
 	if err != nil {
@@ -102,6 +111,9 @@ func (d *deputies) handOver() {
 		}
 	}
 }
+
+// needed reports whether deputies have anything to do.
+func (d *deputies) needed() bool { return len(d.a.links.List()) > 0 || d.a.links.Inviting() }
 
 // hand tells one deputy, and reports whether it was sent.
 func (d *deputies) hand(site grid.SiteID, all []grid.SiteID, until time.Time) bool {
@@ -210,9 +222,12 @@ func (d *deputies) list() []view.Deputy {
 	defer d.turn.Unlock()
 	list := []view.Deputy{}
 	m, may := d.a.links.Deputy()
-	sites := d.named
-	if may {
+	var sites []grid.SiteID
+	switch {
+	case may:
 		sites = m.Deputies
+	case d.needed():
+		sites = d.named
 	}
 	for _, site := range sites {
 		one := view.Deputy{

@@ -98,15 +98,17 @@ func (s Statement) ReadUnder(context string, mandate protocol.Mandate, into any)
 	return s.peek(context, into)
 }
 
-// Handed returns the links as a deputy is told them: with records, gateways and policies.
+// Handed returns the links as a deputy is told them: with records, gateways and policies, and
+// until when an invitation to a link is open.
 func (l *Links) Handed() ([]byte, error) {
 	s := l.get()
+	until := s.awaitsUntil(l.now())
 	s.links = slices.Clone(s.links)
 	for i := range s.links {
 		s.links[i].Last = time.Time{} // it changes all the time
 	}
 	for {
-		text, err := json.Marshal(linksTextOf(linksState{links: s.links, ended: s.ended}))
+		text, err := json.Marshal(linksTextOf(linksState{links: s.links, ended: s.ended, awaitsMS: until}))
 		if err != nil || len(text) <= protocol.MaxHandedLinks || len(s.links) == 0 {
 			return text, err
 		}
@@ -195,6 +197,30 @@ func (l *Links) StandIn(sign func(text []byte) ([]byte, error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state, l.office.sign = l.office.links, sign
+}
+
+// LetsPass reports whether a site may connect to this one, a deputy, in order to be relayed to the
+// gateway: it is a gateway of a linked domain.
+func (l *Links) LetsPass(site grid.SiteID) bool {
+	if _, deputy := l.Deputy(); !deputy {
+		return false
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.ContainsFunc(l.office.links.links, func(link Link) bool {
+		return link.Side.has(site)
+	})
+}
+
+// Ushers reports whether strangers may connect to this site, a deputy, in order to be relayed to
+// the gateway, which has invited one.
+func (l *Links) Ushers() bool {
+	if _, deputy := l.Deputy(); !deputy {
+		return false
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.now().UnixMilli() < l.office.links.awaitsMS
 }
 
 // StandDown ends that: this site knows of no link any more.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -178,8 +179,8 @@ func TestHandoversThatAreNotTaken(t *testing.T) {
 	}
 }
 
-// What is handed over stays the same while nothing but the last contact changes, and has no
-// invitations in it.
+// What is handed over stays the same while nothing but the last contact changes. Of invitations it
+// has nothing but until when one is open.
 func TestWhatIsHandedOver(t *testing.T) {
 	holder, _ := linkedSeats(t)
 	before, err := holder.Handed()
@@ -188,18 +189,25 @@ func TestWhatIsHandedOver(t *testing.T) {
 	}
 	holder.now = holder.now.Add(time.Minute)
 	link := holder.List()[0]
-	if err := holder.Met(link.Side.Key, link.Side.Gateways); err != nil {
+	if err = holder.Met(link.Side.Key, link.Side.Gateways); err != nil {
 		t.Fatal(err)
 	}
-	holder.token(t, "", time.Hour)
-	if after, err := holder.Handed(); err != nil || !bytes.Equal(before, after) {
+	after, err := holder.Handed()
+	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%s, then %s, %v", before, after, err)
 	}
+	token := holder.token(t, "", time.Hour)
+	after, err = holder.Handed()
+	until := fmt.Sprintf(`"awaits_ms":%d`, holder.now.Add(time.Hour).UnixMilli())
+	if err != nil || !bytes.Contains(after, []byte(until)) ||
+		bytes.Contains(after, []byte(hashOf(token.Secret))) {
+		t.Errorf("with an open invitation: %s, %v", after, err)
+	}
 	give := 50
-	if _, err := holder.Change("south", PolicyChange{Give: &give}); err != nil {
+	if _, err = holder.Change("south", PolicyChange{Give: &give}); err != nil {
 		t.Fatal(err)
 	}
-	if after, _ := holder.Handed(); bytes.Equal(before, after) {
+	if after, _ = holder.Handed(); bytes.Equal(before, after) {
 		t.Error("a new policy is not handed over")
 	}
 	if holder.List()[0].Last.IsZero() {
@@ -225,4 +233,45 @@ func FuzzHandedLinks(f *testing.F) {
 			deputy.StandDown()
 		}
 	})
+}
+
+// A deputy lets pass whom the gateway awaits: gateways of linked domains, and anybody while an
+// invitation is open. What it was handed for that is of no use when it stands in.
+func TestWhomADeputyLetsPass(t *testing.T) {
+	holder, deputy := linkedSeats(t)
+	const neighbour = grid.SiteID("12D3KooWsouth")
+	if deputy.LetsPass(neighbour) || deputy.Ushers() {
+		t.Fatal("lets somebody pass before it was told of the links")
+	}
+	take := func() {
+		t.Helper()
+		if err := deputy.Take(holder.handed(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take()
+	if !deputy.LetsPass(neighbour) || deputy.LetsPass("12D3KooWwest") || deputy.Ushers() {
+		t.Errorf("passes: the neighbour %t, another %t, anybody %t", deputy.LetsPass(neighbour),
+			deputy.LetsPass("12D3KooWwest"), deputy.Ushers())
+	}
+	if _, _, err := holder.Invite("", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	take()
+	if !deputy.Ushers() || deputy.Inviting() {
+		t.Errorf("with an open invitation: lets pass %t, invites %t", deputy.Ushers(),
+			deputy.Inviting())
+	}
+	deputy.StandIn(signAsDeputy)
+	if deputy.Inviting() || len(deputy.Invites()) > 0 {
+		t.Error("a deputy that stands in has the key's invitations")
+	}
+	deputy.now = deputy.now.Add(time.Minute)
+	if deputy.Ushers() {
+		t.Error("lets strangers pass after the invitation has expired")
+	}
+	deputy.now = deputy.now.Add(time.Hour)
+	if deputy.LetsPass(neighbour) {
+		t.Error("lets a neighbour pass after its mandate has ended")
+	}
 }

@@ -119,6 +119,15 @@ func (s linksState) open(now time.Time) []linkInvite {
 	})
 }
 
+// awaitsUntil is the time, in ms since 1970 UTC, until which strangers may come for an open
+// invitation; 0: none is open.
+func (s linksState) awaitsUntil(now time.Time) (untilMS int64) {
+	for _, i := range s.open(now) {
+		untilMS = max(untilMS, i.ExpiresMS)
+	}
+	return untilMS
+}
+
 // Invites lists the open invitations, the oldest first.
 func (l *Links) Invites() []LinkInvite {
 	var list []LinkInvite

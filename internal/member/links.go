@@ -47,6 +47,10 @@ type linksState struct {
 	invites []linkInvite
 	links   []Link
 	ended   []EndedLink
+
+	// awaitsMS is told to deputies alone: until when strangers may come for an invitation, in ms
+	// since 1970 UTC; 0: nobody is invited.
+	awaitsMS int64
 }
 
 // OpenLinks reads the links of the registry's domain. A damaged file is an error: it says who is

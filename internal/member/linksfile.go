@@ -15,6 +15,8 @@ type linksText struct {
 	Links   []linkRow    `json:"links"`
 	Invites []linkInvite `json:"invites"`
 	Ended   []endedRow   `json:"ended"`
+
+	AwaitsMS int64 `json:"awaits_ms,omitempty"` // told to deputies, see linksState
 }
 
 type linkRow struct {
@@ -37,7 +39,7 @@ type endedRow struct {
 func linksTextOf(s linksState) linksText {
 	text := linksText{
 		Version: fileVersion, Links: []linkRow{}, Invites: append([]linkInvite{}, s.invites...),
-		Ended: []endedRow{},
+		Ended: []endedRow{}, AwaitsMS: s.awaitsMS,
 	}
 	for _, l := range s.links {
 		row := linkRow{
@@ -71,7 +73,7 @@ func decodeLinks(text []byte) (linksState, error) {
 			"want version %d and at most %d, %d and %d", stored.Version, len(stored.Links),
 			len(stored.Invites), len(stored.Ended), fileVersion, maxLinks, maxInvitKept, maxEnded)
 	}
-	s := linksState{invites: stored.Invites}
+	s := linksState{invites: stored.Invites, awaitsMS: stored.AwaitsMS}
 	for _, row := range stored.Links {
 		link, err := row.link()
 		if err != nil {

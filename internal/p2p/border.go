@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/gate"
+	"github.com/mrsmesh/mrsmesh/internal/p2p/relay"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol"
@@ -32,7 +33,7 @@ var (
 func (m *Mesh) newGates(life context.Context) *gate.Gates {
 	t, l := m.cfg.Timing, m.cfg.Limits
 	return gate.New(gate.Config{
-		Links: m.cfg.Links, Addrs: m.Addrs, Now: m.cfg.Now,
+		Links: m.cfg.Links, Addrs: m.BorderAddrs, Through: relay.Through, Now: m.cfg.Now,
 		Timing: gate.Timing{
 			Dial: t.Dial, Hello: t.Hello, Write: t.Write, Read: t.Read,
 			BackoffMin: t.BackoffMin, BackoffMax: t.BackoffMax,
@@ -111,23 +112,8 @@ func (m *Mesh) Deputies(sites []grid.SiteID) {
 		return
 	}
 	defer m.wg.Done()
-	m.gates.Deputies(sites, m.addrsAt)
-}
-
-// addrsAt lists where a member was reached, as multiaddrs that end in /p2p/ID.
-func (m *Mesh) addrsAt(site grid.SiteID) (texts []string) {
-	id, err := wire.PeerOf(site)
-	if err != nil {
-		return nil
-	}
-	known := m.book.addrs(id)
-	if len(known) == 0 {
-		known = m.host.Peerstore().Addrs(id)
-	}
-	for _, addr := range known {
-		texts = append(texts, addr.String()+"/p2p/"+string(site))
-	}
-	return texts
+	m.gates.Deputies(sites, m.addrsAt(sites))
+	m.relays.Wake() // slots at them are wanted
 }
 
 // Neighbours lists the linked domains, ascending by name.
@@ -137,11 +123,13 @@ func (m *Mesh) Neighbours() []Neighbour { return m.gates.Neighbours() }
 // is the gateway of a linked domain.
 func (m *Mesh) Trades(p peer.ID) bool { return m.borders(p) && m.gates.Linked(p) }
 
-// borders reports whether the peer may connect for the sake of a link.
+// borders reports whether the peer may connect for the sake of a link: with this site, or with
+// the gateway whose deputy this site is.
 func (m *Mesh) borders(p peer.ID) bool {
-	standing := m.cfg.Members.Standing(wire.SiteOf(p))
+	site := wire.SiteOf(p)
+	standing := m.cfg.Members.Standing(site)
 	return standing != member.BannedHere && standing != member.Banned &&
-		!m.keptOut.has(p, time.Now()) && m.gates.Knows(p)
+		!m.keptOut.has(p, time.Now()) && (m.gates.Knows(p) || m.cfg.Links.LetsPass(site))
 }
 
 // isGateway reports whether the site is the gateway of a linked domain.

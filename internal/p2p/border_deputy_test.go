@@ -131,8 +131,16 @@ func deputyOf(t *testing.T, holder *capital) *capital {
 	t.Helper()
 	s := newSeat(t, "deputy")
 	s.cfg.Domain = holder.cfg.Domain
+	c := s.second(t, holder.links.Key(), nil)
+	holder.hand(t, c)
+	return c
+}
+
+// second starts a further site of a domain, which knows the domain's key.
+func (s *seat) second(t *testing.T, key grid.DomainKey, change func(*Config)) *capital {
+	t.Helper()
 	reg, err := member.Open(member.Config{
-		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Key: holder.links.Key(),
+		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Key: key,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,19 +149,24 @@ func deputyOf(t *testing.T, holder *capital) *capital {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := KeyOf(s.id.Site())
+	return s.capital(t, reg, links, change)
+}
+
+// hand hands the links over to a deputy, as they are now.
+func (c *capital) hand(t *testing.T, deputy *capital) {
+	t.Helper()
+	key, err := KeyOf(deputy.Self())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := holder.links.HandOver(s.id.Site(), key, holder.Self(), []grid.SiteID{s.id.Site()},
+	m, err := c.links.HandOver(deputy.Self(), key, c.Self(), []grid.SiteID{deputy.Self()},
 		time.Now().Add(time.Hour))
 	if err == nil {
-		err = links.Take(m)
+		err = deputy.links.Take(m)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.capital(t, reg, links, nil)
 }
 
 // A change of deputies is told while messages cross: the link is down at no time, whichever side

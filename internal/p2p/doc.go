@@ -28,7 +28,8 @@
 //
 // The gateway of a linked domain is no member. The gater lets it in, and what it opens but the
 // streams of package gate is refused: it has no owner here, gossip and relays pass it over, and
-// nothing that it says concerns the roster. Blocks of data are exchanged with it (Trades).
+// nothing that it says concerns the roster. Blocks of data are exchanged with it (Trades). Of this
+// domain's members it hears of the deputies alone, which may lead it to the gateway (doors).
 //
 // # Queues
 //
@@ -81,6 +82,7 @@
 //	deaths.go   what a site whose agent has died says of its attempts
 //	roster.go   who may be a member; records of members passed on; bans carried out
 //	border.go   linked domains: sending to them, and what their gateways may not do
+//	doors.go    deputies through which linked domains reach a gateway
 //	gater.go    strangers turned away at the connection
 //	guard.go    what one peer may make this site do
 //	budget.go   what one peer may cost, by kind

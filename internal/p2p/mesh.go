@@ -350,6 +350,11 @@ func (m *Mesh) PrivateKey() (ed25519.PrivateKey, error) {
 
 // Addrs lists where this site can be dialled: multiaddrs that end in /p2p/ID.
 func (m *Mesh) Addrs() []string {
+	return append(m.ownAddrs(), nameAddrs(m.host.ID(), m.relays.Addrs(), true)...)
+}
+
+// ownAddrs are those without a relay.
+func (m *Mesh) ownAddrs() []string {
 	addrs, err := peer.AddrInfoToP2pAddrs(&peer.AddrInfo{ID: m.host.ID(), Addrs: m.host.Addrs()})
 	if err != nil {
 		return nil
@@ -360,7 +365,7 @@ func (m *Mesh) Addrs() []string {
 			texts = append(texts, a.String())
 		}
 	}
-	return append(texts, nameAddrs(m.host.ID(), m.relays.Addrs(), true)...)
+	return texts
 }
 
 // Allowed reports whether the peer may be a member now: it is on the list, or

@@ -147,7 +147,8 @@ func (m *Mesh) relayConfig() relay.Config {
 		Host: m.host, NAT: m.cfg.NAT, Puncher: m.puncher, Injected: m.cfg.Host != nil, Anyone: m.cfg.AcceptAnyone,
 		Every: m.cfg.Timing.Relay, Named: addrsNamed,
 		Slots: m.cfg.Limits.RelaySlots, Circuits: m.cfg.Limits.RelayCircuits, Peers: m.cfg.Limits.Peers,
-		Members: relayMembers{m}, After: m.after, Counts: m.counts, Log: m.log,
+		Members: relayMembers{m}, Doors: m.doors, Crosses: m.crosses,
+		After: m.after, Counts: m.counts, Log: m.log,
 	}
 }
 
@@ -184,12 +185,15 @@ func (s relayMembers) DirectAddrs(p peer.ID, conn network.Conn) []ma.Multiaddr {
 }
 
 // TellOwn implements relay.Members.
-func (s relayMembers) TellOwn(addrs []ma.Multiaddr) { s.m.tellAll(s.m.host.ID(), addrs) }
+func (s relayMembers) TellOwn(addrs []ma.Multiaddr) {
+	s.m.tellAll(s.m.host.ID(), addrs)
+	s.m.gates.Moved()
+}
 
 // newLobby makes the place where strangers with an invitation wait.
 func (m *Mesh) newLobby() *join.Lobby {
 	return join.New(join.Config{
-		Members: m.cfg.Members, Judge: m.judgeSite, Linking: m.cfg.Links.Inviting,
+		Members: m.cfg.Members, Judge: m.judgeSite, Linking: m.awaits,
 		Guests: m.cfg.Limits.Guests, Stay: m.cfg.Timing.Guest,
 		Counts: m.counts, Log: m.log, After: m.after,
 		Hold: func() (release func(), ok bool) { return m.wg.Done, m.enter() },
@@ -197,6 +201,10 @@ func (m *Mesh) newLobby() *join.Lobby {
 		Roster: func() []protocol.Roster { return rosterParts(m.cfg.Members.Roster(), true) },
 	})
 }
+
+// awaits reports whether a stranger may come for an invitation to a link, which was made here or
+// by the gateway whose deputy this site is.
+func (m *Mesh) awaits() bool { return m.cfg.Links.Inviting() || m.cfg.Links.Ushers() }
 
 // introduce tells a newcomer whom this site lists and where it is itself.
 func (m *Mesh) introduce(newcomer grid.SiteID, answer *protocol.JoinAnswer) {

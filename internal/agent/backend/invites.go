@@ -24,7 +24,7 @@ func (b *Backend) Invite(_ context.Context, terms view.InviteTerms) (view.Invita
 		return view.Invitation{}, fmt.Errorf("%w: this site works with anyone (accept: anyone), so "+
 			"that nobody would wait; set accept: listed first", view.ErrConflict)
 	}
-	addrs, notices := b.inviteAddrs()
+	addrs, notices := b.inviteAddrs(b.mesh.Addrs())
 	if len(addrs) == 0 {
 		return view.Invitation{}, fmt.Errorf(
 			"%w: this site has no address that others could dial; give it one under listen",
@@ -71,11 +71,11 @@ func (b *Backend) listNotice(key grid.DomainKey) []view.Notice {
 
 // inviteAddrs lists where strangers may dial this site, the likeliest to work
 // first.
-func (b *Backend) inviteAddrs() ([]string, []view.Notice) {
+func (b *Backend) inviteAddrs(own []string) ([]string, []view.Notice) {
 	suffix := "/p2p/" + string(b.mesh.Self())
 	var addrs []string
 	far := 0
-	for _, addr := range b.mesh.Addrs() {
+	for _, addr := range own {
 		addrs = append(addrs, strings.TrimSuffix(addr, suffix))
 		if !isLoopback(addr) {
 			far++

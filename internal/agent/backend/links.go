@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
@@ -126,6 +128,20 @@ func (b *Backend) needsKey() error {
 	return nil
 }
 
+// doorNotice says that a gateway which cannot be dialled either does not reach this one.
+func (b *Backend) doorNotice(addrs []string) []view.Notice {
+	circuit := func(addr string) bool { return strings.Contains(addr, "/p2p-circuit") }
+	if len(b.mesh.Reach().Relays) == 0 || slices.ContainsFunc(addrs, circuit) {
+		return nil
+	}
+	return []view.Notice{{
+		Text:  "a gateway that is behind a router, too, cannot use this invitation",
+		Cause: "no member of this domain's group relays for this site",
+		Action: "let a domain invite whose gateway can be dialled, or set nat.relay: serve at a " +
+			"member of the group that can be: siteagent status names them under controller",
+	}}
+}
+
 // InviteDomain makes an invitation to a link that is good once and for so long.
 func (b *Backend) InviteDomain(
 	_ context.Context, name grid.DomainID, span time.Duration,
@@ -133,7 +149,9 @@ func (b *Backend) InviteDomain(
 	if err := b.needsKey(); err != nil {
 		return view.LinkInvitation{}, err
 	}
-	addrs, notices := b.inviteAddrs()
+	b.agent.TellDeputies() // it may be reached through them
+	addrs, notices := b.inviteAddrs(b.mesh.BorderAddrs())
+	notices = append(notices, b.doorNotice(addrs)...)
 	if len(addrs) == 0 {
 		return view.LinkInvitation{}, fmt.Errorf(
 			"%w: this site has no address that others could dial; give it one under listen, or "+
@@ -144,6 +162,7 @@ func (b *Backend) InviteDomain(
 	if err != nil {
 		return view.LinkInvitation{}, linkError(err)
 	}
+	b.agent.TellDeputies() // they let pass who comes with it
 	token := member.Token{
 		Link: true, Domain: b.cfg.P2P.Domain, Key: b.members.Key(), Inviter: b.mesh.Self(),
 		Addrs: addrs, Secret: secret, Expires: made.Expires,

@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/mrsmesh/mrsmesh/internal/member"
 	"github.com/mrsmesh/mrsmesh/internal/p2p/wire"
@@ -36,10 +37,12 @@ type Timing struct {
 
 // Config sets up Gates. All fields are required.
 type Config struct {
-	Links  *member.Links
-	Addrs  func() []string  // where this site can be dialled, multiaddrs that end in /p2p/ID
-	Now    func() time.Time // the wall clock
-	Timing Timing
+	Links *member.Links
+	Addrs func() []string // where this site can be dialled, multiaddrs that end in /p2p/ID
+	// Through is the member through which an address leads; empty: none.
+	Through func(ma.Multiaddr) grid.SiteID
+	Now     func() time.Time // the wall clock
+	Timing  Timing
 
 	QueueMessages int   // that wait for one domain
 	QueueBytes    int64 // of them
@@ -79,7 +82,8 @@ type Gates struct {
 	mu       sync.Mutex
 	doors    map[grid.DomainKey]*door
 	deputies []member.Gateway // who may stand in for this site
-	edition  int              // counts the changes of deputies
+	edition  int              // counts the changes of deputies and of the own addresses
+	shown    []string         // the own addresses when they last changed
 	expected map[peer.ID]int  // inviters that are being asked
 }
 
@@ -186,9 +190,10 @@ func (g *Gates) endedByThem(d *door) bool {
 
 // gateways are this domain's: this site, and those that may stand in for it.
 func (g *Gates) gateways() []member.Gateway {
+	own := reached(g.self, g.cfg.Addrs()) // which asks who the deputies are
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return append([]member.Gateway{reached(g.self, g.cfg.Addrs())}, g.deputies...)
+	return append([]member.Gateway{own}, g.deputies...)
 }
 
 // reached is a gateway with those of its addresses that a card can name.
@@ -219,11 +224,43 @@ func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) 
 	if changed {
 		g.edition++
 	}
+	g.mu.Unlock()
+	if changed {
+		g.renewAll()
+	}
+}
+
+// DeputyIDs are those that were named last.
+func (g *Gates) DeputyIDs() (sites []grid.SiteID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, deputy := range g.deputies {
+		sites = append(sites, deputy.Site)
+	}
+	return sites
+}
+
+// Moved says that this site may be reached elsewhere. If so, linked domains hear of it as they do
+// of deputies.
+func (g *Gates) Moved() {
+	addrs := g.cfg.Addrs()
+	g.mu.Lock()
+	changed := !slices.Equal(g.shown, addrs)
+	g.shown = addrs
+	if changed {
+		g.edition++
+	}
+	g.mu.Unlock()
+	if changed {
+		g.renewAll()
+	}
+}
+
+// renewAll has the card shown anew at all doors.
+func (g *Gates) renewAll() {
+	g.mu.Lock()
 	doors := slices.Collect(maps.Values(g.doors))
 	g.mu.Unlock()
-	if !changed {
-		return
-	}
 	for _, d := range doors {
 		d.changed()
 	}

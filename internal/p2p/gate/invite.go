@@ -55,10 +55,15 @@ func (g *Gates) Join(ctx context.Context, token member.Token) (member.Link, erro
 	if err != nil {
 		return member.Link{}, err
 	}
-	g.expect(id, 1)
-	defer g.expect(id, -1)
+	ids := append(g.relaysOf(token), id)
+	g.expect(ids, 1)
+	defer g.expect(ids, -1)
 	record, err := g.ask(ctx, id, token, said)
-	_ = (*g.host.Load()).Network().ClosePeer(id) // it was a guest's
+	for _, id := range ids {
+		if !g.Linked(id) {
+			_ = (*g.host.Load()).Network().ClosePeer(id) // it was a guest's
+		}
+	}
 	if err != nil {
 		return member.Link{}, err
 	}
@@ -71,11 +76,23 @@ func (g *Gates) Join(ctx context.Context, token member.Token) (member.Link, erro
 	return link, nil
 }
 
-func (g *Gates) expect(id peer.ID, n int) {
+// relaysOf are the members of the inviting domain through which its gateway is reached.
+func (g *Gates) relaysOf(token member.Token) (ids []peer.ID) {
+	for _, addr := range bare(member.Gateway{Site: token.Inviter, Addrs: token.Dial()}) {
+		if id, err := wire.PeerOf(g.cfg.Through(addr)); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (g *Gates) expect(ids []peer.ID, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.expected[id] += n; g.expected[id] == 0 {
-		delete(g.expected, id)
+	for _, id := range ids {
+		if g.expected[id] += n; g.expected[id] == 0 {
+			delete(g.expected, id)
+		}
 	}
 }
 

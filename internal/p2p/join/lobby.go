@@ -55,6 +55,7 @@ type Lobby struct {
 }
 
 type guest struct {
+	peer  peer.ID
 	host  netip.Prefix
 	wrong bool
 }
@@ -95,7 +96,7 @@ func (l *Lobby) Enter(c network.Conn) bool {
 		l.cfg.Counts.Inc(wire.CountJoins, "crowded")
 		return false
 	}
-	l.guests[c.ID()] = &guest{host: host}
+	l.guests[c.ID()] = &guest{peer: c.RemotePeer(), host: host}
 	l.cfg.After(l.cfg.Stay, func() {
 		_ = c.Close()
 		l.mu.Lock()
@@ -110,6 +111,18 @@ func (l *Lobby) Has(c network.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.guests[c.ID()] != nil
+}
+
+// Houses reports whether the peer is a guest.
+func (l *Lobby) Houses(p peer.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.guests {
+		if g.peer == p {
+			return true
+		}
+	}
+	return false
 }
 
 // Blame notes that a guest knew no secret.

@@ -18,8 +18,8 @@ import (
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
-// Config sets up Relays. All fields but Injected, Anyone and Puncher are
-// required.
+// Config sets up Relays. All fields but Injected, Anyone, Puncher, Doors and
+// Crosses are required.
 type Config struct {
 	Host     host.Host
 	NAT      NAT           // with its defaults
@@ -32,9 +32,14 @@ type Config struct {
 	Circuits int           // relayed connections of one member at a time
 	Peers    int           // known at all
 	Members  Members
-	After    func(time.Duration, func()) // calls a function later, unless the mesh is closed
-	Counts   *wire.Counters
-	Log      *slog.Logger
+	// Doors are the members through which linked domains are to reach this site, if they relay;
+	// nil: there are none.
+	Doors func() []peer.ID
+	// Crosses reports whether a stranger may reach a member through this site; nil: none may.
+	Crosses func(stranger, member peer.ID) bool
+	After   func(time.Duration, func()) // calls a function later, unless the mesh is closed
+	Counts  *wire.Counters
+	Log     *slog.Logger
 }
 
 // Members answers questions about the others, and is told about them.

@@ -37,7 +37,7 @@ func (r *Relays) stopService() {
 	}
 }
 
-// acl lets only members relay, and only to members.
+// acl lets only members relay, and only to members; and whom a link brings, see Config.Crosses.
 type acl struct{ cfg Config }
 
 // AllowReserve lets admitted members be reached through this site.
@@ -46,7 +46,11 @@ func (a acl) AllowReserve(p peer.ID, _ ma.Multiaddr) bool { return a.admitted(p)
 // AllowConnect lets members reach admitted members. Who has just connected in
 // order to dial through this site may be on the list and not yet admitted.
 func (a acl) AllowConnect(src peer.ID, _ ma.Multiaddr, dest peer.ID) bool {
-	return a.cfg.Members.Allowed(src) && (!a.cfg.Anyone || a.admitted(src)) && a.admitted(dest)
+	if !a.admitted(dest) {
+		return false
+	}
+	return a.cfg.Members.Allowed(src) && (!a.cfg.Anyone || a.admitted(src)) ||
+		a.cfg.Crosses != nil && a.cfg.Crosses(src, dest)
 }
 
 func (a acl) admitted(p peer.ID) bool {

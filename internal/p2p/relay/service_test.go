@@ -15,6 +15,8 @@ func TestWhoMayUseARelay(t *testing.T) {
 	list := map[peer.ID]bool{"listed": true, "member": true}
 	admitted := map[peer.ID]bool{"member": true, "banned": true}
 	members := acl{Config{Members: &crowd{listed: list, admitted: admitted}}}
+	linked := members
+	linked.cfg.Crosses = func(stranger, _ peer.ID) bool { return stranger == "neighbour" }
 	anyone := acl{Config{Anyone: true, Members: &crowd{admitted: admitted}}}
 	for _, c := range []struct {
 		name             string
@@ -27,6 +29,9 @@ func TestWhoMayUseARelay(t *testing.T) {
 		{"to one who is not admitted", members, "member", "listed", true, false},
 		{"a stranger", members, "stranger", "member", false, false},
 		{"admitted once, and banned", members, "banned", "member", false, false},
+		{"who comes by a link", linked, "neighbour", "member", false, true},
+		{"by a link, to one who is not admitted", linked, "neighbour", "listed", false, false},
+		{"a stranger beside", linked, "stranger", "member", false, false},
 		{"anyone, not admitted", anyone, "stranger", "member", false, false},
 		{"anyone, admitted", anyone, "member", "member", true, true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -64,23 +65,36 @@ func (r *Relays) keepSlots(ctx context.Context) {
 	for _, id := range old {
 		_ = r.reserve(ctx, id)
 	}
-	if wanted <= 0 {
+	doors := r.doors()
+	if wanted <= 0 && len(doors) == 0 {
 		return
 	}
 	for _, id := range r.candidates(now) {
+		if wanted <= 0 && !slices.Contains(doors, id) {
+			continue
+		}
 		if r.reserve(ctx, id) == nil {
 			wanted--
 		}
-		if wanted <= 0 || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// candidates are admitted members that relay and are connected directly, in
-// random order, so that members spread over the relays.
+// doors are the members at which a slot is held beyond those that are wanted.
+func (r *Relays) doors() []peer.ID {
+	if r.cfg.Doors == nil {
+		return nil
+	}
+	return r.cfg.Doors()
+}
+
+// candidates are admitted members that relay and are connected directly: doors first, and the
+// others in random order, so that members spread over the relays.
 func (r *Relays) candidates(now time.Time) []peer.ID {
 	var ids []peer.ID
+	doors := r.doors()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range r.cfg.Members.Present() {
@@ -95,6 +109,9 @@ func (r *Relays) candidates(now time.Time) []peer.ID {
 	}
 	swap := func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }
 	rand.Shuffle(len(ids), swap) //nolint:gosec // a fair choice, no secret
+	slices.SortStableFunc(ids, func(a, b peer.ID) int {
+		return slices.Index(doors, b) - slices.Index(doors, a)
+	})
 	return ids
 }
 

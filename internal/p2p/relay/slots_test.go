@@ -95,6 +95,30 @@ func (s *site) expectTold(t *testing.T, nth int) (through []grid.SiteID) {
 	return through[:len(through)/2]
 }
 
+// Through which members linked domains come is not left to chance: there are slots at all of them,
+// beside those at others that are held already.
+func TestSlotsAtDoors(t *testing.T) {
+	var doors []peer.ID
+	s := newSite(t, Use, func(c *Config) { c.Doors = func() []peer.ID { return doors } })
+	all := servers(t, 5, s)
+	doors = []peer.ID{all[0].host.ID()}
+	s.review(t.Context())
+	at := func(o *site) bool {
+		return slices.Contains(s.Reach().Relays, wire.SiteOf(o.host.ID()))
+	}
+	if held := s.Reach().Relays; len(held) != Wanted || !at(all[0]) {
+		t.Fatalf("slots at %v, want %d and one at the door %s", held, Wanted, doors[0])
+	}
+	i := slices.IndexFunc(all, func(o *site) bool { return !at(o) })
+	doors = append(doors, all[i].host.ID())
+	s.review(t.Context())
+	if held := s.Reach().Relays; len(held) != Wanted+1 || !at(all[i]) {
+		t.Errorf("slots at %v, want %d and one at the door %s", held, Wanted+1, doors[1])
+	}
+	s.review(t.Context())
+	s.counted(t, map[string]uint64{"held": Wanted + 1})
+}
+
 // A slot is lost when it has run out, when its relay is gone, and when it is no member any more.
 // After half of its life it is renewed, which is no new one.
 func TestHowSlotsEnd(t *testing.T) {

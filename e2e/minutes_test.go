@@ -32,6 +32,19 @@ func TestFirstTenMinutesBehindTwoRouters(t *testing.T) {
 	scripttest.RunOn(t, "testdata/script/routers", machines)
 }
 
+// The administrators of three domains, one of them behind a router.
+func TestThreeAdministratorsLinkTheirDomains(t *testing.T) {
+	lab := netlab.StartPublic(t)
+	nat, err := lab.NAT(t.Context(), "nat", netlab.NATConfig{Kind: netlab.Symmetric})
+	must(t, err)
+	attic, err := nat.Inside(t.Context(), "attic", netlab.Link{})
+	must(t, err)
+	scripttest.RunOn(t, "testdata/script/domains", scripttest.Machines{
+		"lab": words(t, place(t, lab, "lab")), "campus": words(t, place(t, lab, "campus")),
+		"attic": words(t, attic),
+	})
+}
+
 func place(t *testing.T, lab *netlab.Lab, name string) *netlab.Host {
 	t.Helper()
 	host, err := lab.Host(t.Context(), name, netlab.Link{})

@@ -276,6 +276,7 @@ func (a *Agent) hearBorder(h *p2p.Handlers) {
 		if a.awake() {
 			a.border.decided(a.links.List)
 		}
+		a.TellDeputies()
 	}
 }
 

@@ -132,10 +132,11 @@ func (m *Mesh) borders(p peer.ID) bool {
 		!m.keptOut.has(p, time.Now()) && (m.gates.Knows(p) || m.cfg.Links.LetsPass(site))
 }
 
-// isGateway reports whether the site is the gateway of a linked domain.
+// isGateway reports whether the site is the gateway of a linked domain, also where this site is a
+// deputy and has only been told so.
 func (m *Mesh) isGateway(site grid.SiteID) bool {
 	_, ended, found := m.cfg.Links.Gateway(site)
-	return found && !ended
+	return found && !ended || m.cfg.Links.LetsPass(site)
 }
 
 // isStranger reports whether what a connection's peer has to say to members is not heard: it is a

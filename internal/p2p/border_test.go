@@ -26,6 +26,7 @@ type capital struct {
 	present map[grid.SiteID]grid.DomainID
 	gone    int
 	changes int
+	changed func() // called when links change by what another domain says; nil: nothing
 }
 
 // capitalOf starts the one site of a domain, which holds its key.
@@ -91,8 +92,12 @@ func (s *seat) capital(
 	}
 	handlers.OnLinks = func() {
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.changes++
+		changed := c.changed
+		c.mu.Unlock()
+		if changed != nil {
+			changed()
+		}
 	}
 	m, err := New(t.Context(), cfg, handlers, nil)
 	if err != nil {

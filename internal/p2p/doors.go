@@ -18,7 +18,7 @@ import (
 // BorderAddrs are the addresses of this site that linked domains may hear, multiaddrs that end in
 // /p2p/ID: those of its own, and those through doors.
 func (m *Mesh) BorderAddrs() []string {
-	addrs := slices.DeleteFunc(m.relays.Addrs(), m.hides(m.spokesmen()))
+	addrs := slices.DeleteFunc(m.relays.Addrs(), m.hides(m.speakers()))
 	return append(m.ownAddrs(), nameAddrs(m.host.ID(), addrs, true)...)
 }
 
@@ -29,9 +29,9 @@ func (m *Mesh) hides(known []grid.SiteID) func(ma.Multiaddr) bool {
 	}
 }
 
-// spokesmen are the sites that linked domains hear of: the gateway and its deputies, as far as
+// speakers are the sites that linked domains hear of: the gateway and its deputies, as far as
 // this site is one of them.
-func (m *Mesh) spokesmen() []grid.SiteID {
+func (m *Mesh) speakers() []grid.SiteID {
 	if m.cfg.Links.Holds() {
 		return m.gates.DeputyIDs()
 	}
@@ -43,7 +43,7 @@ func (m *Mesh) spokesmen() []grid.SiteID {
 
 // doors are the peers at which this site holds slots for the sake of links.
 func (m *Mesh) doors() (ids []peer.ID) {
-	for _, site := range m.spokesmen() {
+	for _, site := range m.speakers() {
 		if id, err := wire.PeerOf(site); err == nil && id != m.host.ID() {
 			ids = append(ids, id)
 		}

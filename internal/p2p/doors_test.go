@@ -45,6 +45,9 @@ func newEstate(t *testing.T, name grid.DomainID) estate {
 		hidden(cfg)
 		cfg.Bootstrap = append(e.door.Addrs(), e.other.Addrs()...)
 	})
+	e.gateway.mu.Lock()
+	e.gateway.changed = func() { e.gateway.hand(t, e.door) }
+	e.gateway.mu.Unlock()
 	e.gateway.Deputies([]grid.SiteID{e.door.Self()})
 	eventually(t, "the gateway holds slots at both", func() bool {
 		return len(e.gateway.Reach().Relays) == 2 && len(e.gateway.BorderAddrs()) > 0
@@ -93,8 +96,10 @@ func TestGatewaysBehindRoutersMeetThroughADoor(t *testing.T) {
 	if _, err := north.LinkWith(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	south.gateway.hand(t, south.door) // which knows the linked domain from now on
 	met(t, north, south.gateway)
+	if south.door.lobby.Houses(north.Host().ID()) {
+		t.Error("the linked domain passes as a guest, and would be parted from as one")
+	}
 	for _, c := range []struct{ from, to *capital }{
 		{north, south.gateway}, {south.gateway, north},
 	} {
@@ -217,7 +222,6 @@ func TestADoorLeadsToTheGatewayAlone(t *testing.T) {
 	if _, err = north.LinkWith(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	south.gateway.hand(t, south.door)
 	met(t, north, south.gateway)
 	for _, c := range []struct {
 		what     string
@@ -246,6 +250,9 @@ func TestADoorLeadsToTheGatewayAlone(t *testing.T) {
 		if _, failed = s.Read(make([]byte, 1)); failed == nil || isTimeout(failed) {
 			t.Errorf("%s at the door: %v", protocolID, failed)
 		}
+	}
+	if !south.door.isGateway(north.Self()) {
+		t.Error("where anyone is accepted the other gateway would be a member of the door's")
 	}
 	if err = south.gateway.links.EndedByThem(north.links.Key()); err != nil {
 		t.Fatal(err)

@@ -189,7 +189,6 @@ func (g *Gates) ServeJoin(ctx context.Context, stream network.Stream) {
 	g.cfg.Counts.Inc(wire.CountBorder, "linked")
 	g.cfg.Log.Info("linked with another domain", "domain", string(link.Name))
 	g.Review()
-	g.cfg.OnLinks()
 	_, _ = stream.Read(make([]byte, 1)) // until the other side has read the end
 	if g.cfg.Guest(stream.Conn()) {
 		_ = stream.Conn().Close() // it comes back as a neighbour
@@ -226,5 +225,6 @@ func (g *Gates) propose(stream network.Stream) (member.Link, error) {
 	if err != nil {
 		return link, g.turnAway(stream, closing{Refusal: member.RefusalOf(err)}, err)
 	}
+	g.cfg.OnLinks() // deputies let the other gateway pass, which is about to come back
 	return link, say(stream, closing{})
 }

@@ -55,7 +55,7 @@ type Lobby struct {
 }
 
 type guest struct {
-	peer  peer.ID
+	conn  network.Conn
 	host  netip.Prefix
 	wrong bool
 }
@@ -96,7 +96,7 @@ func (l *Lobby) Enter(c network.Conn) bool {
 		l.cfg.Counts.Inc(wire.CountJoins, "crowded")
 		return false
 	}
-	l.guests[c.ID()] = &guest{peer: c.RemotePeer(), host: host}
+	l.guests[c.ID()] = &guest{conn: c, host: host}
 	l.cfg.After(l.cfg.Stay, func() {
 		_ = c.Close()
 		l.mu.Lock()
@@ -113,12 +113,12 @@ func (l *Lobby) Has(c network.Conn) bool {
 	return l.guests[c.ID()] != nil
 }
 
-// Houses reports whether the peer is a guest.
+// Houses reports whether the peer is a guest and still connected.
 func (l *Lobby) Houses(p peer.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.guests {
-		if g.peer == p {
+		if g.conn.RemotePeer() == p && !g.conn.IsClosed() {
 			return true
 		}
 	}

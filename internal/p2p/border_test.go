@@ -39,6 +39,13 @@ func capitalOf(t *testing.T, name grid.DomainID, change func(*Config)) *capital 
 
 func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 	t.Helper()
+	reg, links := s.keyed(t)
+	return s.capital(t, reg, links, change)
+}
+
+// keyed opens what the seat's directory has, and makes the key of its domain if there is none.
+func (s *seat) keyed(t *testing.T) (*member.Registry, *member.Links) {
+	t.Helper()
 	reg, err := member.Open(member.Config{
 		Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site(), Name: s.cfg.Name,
 	})
@@ -52,7 +59,7 @@ func (s *seat) found(t *testing.T, change func(*Config)) *capital {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.capital(t, reg, links, change)
+	return reg, links
 }
 
 // capital starts a site that speaks for its domain.

@@ -38,7 +38,8 @@ func newEstate(t *testing.T, name grid.DomainID) estate {
 	for _, s := range seats {
 		s.cfg.Allow = ids
 	}
-	key := seats[0].makeKey(t)
+	_, links := seats[0].keyed(t) // before its site starts
+	key := links.Key()
 	relays := func(cfg *Config) { cfg.NAT.Relay = relay.Serve }
 	e := estate{door: seats[1].second(t, key, relays), other: seats[2].second(t, key, relays)}
 	e.gateway = seats[0].found(t, func(cfg *Config) {
@@ -53,23 +54,6 @@ func newEstate(t *testing.T, name grid.DomainID) estate {
 		return len(e.gateway.Reach().Relays) == 2 && len(e.gateway.BorderAddrs()) > 0
 	})
 	return e
-}
-
-// makeKey makes the key of the seat's domain before its site starts.
-func (s *seat) makeKey(t *testing.T) grid.DomainKey {
-	t.Helper()
-	reg, err := member.Open(member.Config{Dir: s.dir, Domain: s.cfg.Domain, Self: s.id.Site()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	links, err := member.OpenLinks(reg)
-	if err == nil {
-		err = links.NeedKey()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return links.Key()
 }
 
 // invites makes a token which names what linked domains may hear of.

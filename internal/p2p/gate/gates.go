@@ -217,17 +217,12 @@ func (g *Gates) Deputies(sites []grid.SiteID, addrs func(grid.SiteID) []string) 
 	for _, site := range sites {
 		deputies = append(deputies, reached(site, addrs(site)))
 	}
-	g.mu.Lock()
 	same := func(a, b member.Gateway) bool { return a.Site == b.Site }
-	changed := !slices.EqualFunc(g.deputies, deputies, same)
-	g.deputies = deputies
-	if changed {
-		g.edition++
-	}
-	g.mu.Unlock()
-	if changed {
-		g.renewAll()
-	}
+	g.change(func() bool {
+		changed := !slices.EqualFunc(g.deputies, deputies, same)
+		g.deputies = deputies
+		return changed
+	})
 }
 
 // DeputyIDs are those that were named last.
@@ -244,23 +239,26 @@ func (g *Gates) DeputyIDs() (sites []grid.SiteID) {
 // of deputies.
 func (g *Gates) Moved() {
 	addrs := g.cfg.Addrs()
+	g.change(func() bool {
+		changed := !slices.Equal(g.shown, addrs)
+		g.shown = addrs
+		return changed
+	})
+}
+
+// change notes what a card says, and has it shown anew at all doors if that is something else than
+// before.
+func (g *Gates) change(note func() bool) {
 	g.mu.Lock()
-	changed := !slices.Equal(g.shown, addrs)
-	g.shown = addrs
+	changed := note()
 	if changed {
 		g.edition++
 	}
-	g.mu.Unlock()
-	if changed {
-		g.renewAll()
-	}
-}
-
-// renewAll has the card shown anew at all doors.
-func (g *Gates) renewAll() {
-	g.mu.Lock()
 	doors := slices.Collect(maps.Values(g.doors))
 	g.mu.Unlock()
+	if !changed {
+		return
+	}
 	for _, d := range doors {
 		d.changed()
 	}

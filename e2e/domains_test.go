@@ -67,16 +67,7 @@ func startRealms(ctx context.Context, t *testing.T) []realm {
 		t.Fatal(err)
 	}
 	m := &labMesh{dir: dir, lab: lab}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, s := range m.sites {
-				t.Logf("%s:\n%s", s.name, s.tail(4000))
-			}
-		}
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	m.endWith(t)
 	var realms []realm
 	for _, name := range []string{"lab", "campus", "attic"} {
 		inside := lab.Host

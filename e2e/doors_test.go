@@ -30,16 +30,7 @@ func newBehindDoors(ctx context.Context, t *testing.T) behindDoors {
 		t.Fatal(err)
 	}
 	b := behindDoors{divided: &divided{labMesh: &labMesh{dir: dir, lab: lab}}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, s := range b.sites {
-				t.Logf("%s:\n%s", s.name, s.tail(4000))
-			}
-		}
-		if err := b.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	b.endWith(t)
 	inside := func(name, settings string) *labSite {
 		t.Helper()
 		nat, err := lab.NAT(ctx, "nat"+name, netlab.NATConfig{Kind: netlab.Symmetric})

@@ -306,6 +306,21 @@ func (m *labMesh) stop() error {
 	return group.Wait()
 }
 
+// endWith ends the mesh with the test, and shows the sites' logs if that has failed.
+func (m *labMesh) endWith(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, s := range m.sites {
+				t.Logf("%s:\n%s", s.name, s.tail(4000))
+			}
+		}
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // close ends what still lives and removes everything.
 func (m *labMesh) close() error {
 	err := m.stop()

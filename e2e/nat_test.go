@@ -61,16 +61,7 @@ func newOpen(t *testing.T) *divided {
 		t.Fatal(err)
 	}
 	d := &divided{labMesh: &labMesh{dir: dir, lab: lab}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, s := range d.sites {
-				t.Logf("%s:\n%s", s.name, s.tail(4000))
-			}
-		}
-		if err = d.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d.endWith(t)
 	public, err := lab.Host(t.Context(), "relay", netlab.Link{})
 	if err != nil {
 		t.Fatal(err)

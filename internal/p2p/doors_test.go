@@ -133,6 +133,11 @@ func TestWhoRelaysIsNotSaidAcrossABorder(t *testing.T) {
 	for _, g := range named {
 		relays("the card", g.Addrs)
 	}
+	var identified []string // what libp2p itself says to each peer
+	for _, a := range north.Host().Peerstore().Addrs(south.gateway.Host().ID()) {
+		identified = append(identified, a.String())
+	}
+	relays("the host", identified)
 	own := south.gateway.Addrs()
 	if !slices.ContainsFunc(own, func(a string) bool {
 		return strings.Contains(a, string(south.other.Self()))

@@ -69,6 +69,7 @@ type Relays struct {
 	slots   map[peer.ID]slot
 	refused map[peer.ID]refusal // those that refused are asked again later
 	named   []ma.Multiaddr      // the addresses last told to members
+	hosted  []ma.Multiaddr      // ... and to the host
 	service *circuit.Relay      // nil while this site does not relay
 }
 
@@ -159,24 +160,35 @@ func (r *Relays) review(ctx context.Context) {
 	r.punchAgain(time.Now())
 }
 
-// publish tells members where this site can be reached through relays, if that
-// changed.
+// publish tells members where this site can be reached through relays, if that changed. The host
+// says what it knows to each peer that it meets, also to those of linked domains: so it is told of
+// the ways through doors alone.
 func (r *Relays) publish() {
 	now := r.findCircuits()
+	doors := r.doors()
+	open := slices.DeleteFunc(slices.Clone(now), func(a ma.Multiaddr) bool {
+		return !slices.ContainsFunc(doors, func(d peer.ID) bool { return wire.SiteOf(d) == Through(a) })
+	})
 	r.mu.Lock()
-	same := slices.EqualFunc(now, r.named, ma.Multiaddr.Equal)
-	if !same {
-		r.named = now
-	}
+	told := slices.EqualFunc(now, r.named, ma.Multiaddr.Equal)
+	known := slices.EqualFunc(open, r.hosted, ma.Multiaddr.Equal)
+	r.named, r.hosted = now, open
 	r.mu.Unlock()
-	if same {
+	if !known {
+		r.tellHost(open)
+	}
+	if !told {
+		r.cfg.Members.TellOwn(now)
+	}
+}
+
+func (r *Relays) tellHost(addrs []ma.Multiaddr) {
+	emitter, err := r.cfg.Host.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated))
+	if err != nil {
 		return
 	}
-	if emitter, err := r.cfg.Host.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated)); err == nil {
-		_ = emitter.Emit(event.EvtAutoRelayAddrsUpdated{RelayAddrs: now})
-		_ = emitter.Close()
-	}
-	r.cfg.Members.TellOwn(now)
+	_ = emitter.Emit(event.EvtAutoRelayAddrsUpdated{RelayAddrs: addrs})
+	_ = emitter.Close()
 }
 
 // Addrs are the addresses of this site through its relays, as last told.

@@ -79,9 +79,8 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 				c.onAnswer("new", protocol.StandbyAnswer{Accept: true, Member: 7})
 			}
 		}
-		if said := c.forming.refused["old"].why; said == "" || !c.forming.refused["old"].at.Before(
-			c.clock.now().Add(time.Minute)) {
-			t.Errorf("of who is silent is known %q", said)
+		if said := c.forming.refused["old"]; said.why == "" || said.long != keepWithin {
+			t.Errorf("of who is silent is known %+v", said)
 		}
 	})
 	b.tellBrokers(step.SpaceChanged{})
@@ -92,6 +91,29 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 	want := map[grid.SiteID]int{"old": mostTries, "new": 1, "other": mostTries}
 	if diff := cmp.Diff(want, asked); diff != "" || err != nil {
 		t.Errorf("asked (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+// A site that has refused, or was silent, is asked again after a short pause, and after twice as
+// long each time: the trouble of a moment leaves no group without its members for long. What a site
+// says during the pause does not prolong it.
+func TestWhoRefusesIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	f, now := newForming(), time.Now()
+	var asked []int // seconds after the first refusal
+	for at := now; at.Sub(now) <= time.Hour; at = at.Add(time.Second) {
+		if d := f.refused["site"]; !at.Before(d.until) {
+			asked = append(asked, int(at.Sub(now)/time.Second))
+		}
+		f.answers["site"], f.tries["site"] = 7, 1
+		f.decline("site", at, "not now")
+		if len(f.answers)+len(f.tries) > 0 {
+			t.Fatal("what it said before counts on")
+		}
+	}
+	want := []int{0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430, 3030}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked after (-want +got):\n%s", diff)
 	}
 }
 

@@ -45,7 +45,7 @@ func (s Standbys) withDefaults() Standbys {
 // Pauses of forming a group.
 const (
 	silentFor  = time.Minute      // a standby that is silent for so long is replaced
-	refusedFor = 10 * time.Minute // a site that has refused is not asked again for so long
+	refusedFor = 10 * time.Minute // what a site said when it refused is shown for so long
 	askAgain   = 5 * time.Second  // an unanswered question is asked again
 	abandon    = 2 * time.Minute  // a change whose new members do not come is called off
 	mostTries  = 3                // a question that was asked so often is not answered
@@ -62,10 +62,24 @@ type forming struct {
 	since time.Time // of the change under way
 }
 
-// declined is a site's word that it does not stand by.
+// declined is a site's word that it does not stand by, or its silence. It is asked again after a
+// pause that doubles: a machine that was busy for a moment soon, one without room seldom.
 type declined struct {
-	at  time.Time
+	pause
+	at  time.Time // of the latest word
 	why string
+}
+
+// decline notes why a site does not stand by. What it says during a pause does not prolong it.
+func (f *forming) decline(site grid.SiteID, now time.Time, why string) {
+	d := f.refused[site]
+	if !now.Before(d.until) {
+		d.pause = d.next(now)
+	}
+	d.at, d.why = now, why
+	f.refused[site] = d
+	delete(f.answers, site)
+	delete(f.tries, site)
 }
 
 func newForming() forming {
@@ -167,9 +181,8 @@ func (g *group) form() {
 	case !g.forming.since.IsZero() && g.clock.now().Sub(g.forming.since) > abandon:
 		g.log.Warn("standbys that have accepted do not come; others are asked")
 		for site := range g.forming.answers {
-			g.forming.refused[site] = declined{g.clock.now(), "it has accepted and did not come"}
+			g.forming.decline(site, g.clock.now(), "it has accepted and did not come")
 		}
-		clear(g.forming.answers)
 		g.setTarget(conf.Voters)
 	default:
 		if g.forming.since.IsZero() {
@@ -289,15 +302,13 @@ func (g *group) askOthers(conf standby.Conf) {
 			return g.siteOf(id) == site && !g.isGone(id)
 		})
 		_, accepted := g.forming.answers[site]
-		refused, has := g.forming.refused[site]
-		if open <= 0 || member || accepted || has && now.Sub(refused.at) < refusedFor {
+		if open <= 0 || member || accepted || now.Before(g.forming.refused[site].until) {
 			continue
 		}
 		at, asked := g.forming.asked[site]
 		waits := asked && now.Sub(at) < askAgain
 		if !waits && g.forming.tries[site] >= mostTries {
-			delete(g.forming.tries, site)
-			g.forming.refused[site] = declined{now, "it does not answer; its version may be older"}
+			g.forming.decline(site, now, "it does not answer; its version may be older")
 			continue
 		}
 		open--
@@ -319,14 +330,13 @@ func (g *group) onAnswer(from grid.SiteID, m protocol.StandbyAnswer) {
 	if !g.duty.holds() {
 		return
 	}
-	delete(g.forming.tries, from)
 	if m.Accept {
+		delete(g.forming.tries, from)
 		if _, asked := g.forming.asked[from]; asked {
 			g.forming.answers[from] = standby.MemberID(m.Member)
 		}
 	} else {
-		g.forming.refused[from] = declined{g.clock.now(), m.Reason}
-		delete(g.forming.answers, from)
+		g.forming.decline(from, g.clock.now(), m.Reason)
 		g.log.Info("a site does not stand by", "site", string(from), "reason", m.Reason)
 	}
 	g.form()

@@ -282,7 +282,7 @@ func TestLoweringTheOwnPriority(t *testing.T) {
 				wrong <- err.Error() // an ordinary user whose tests have a low priority
 				return
 			}
-			lowerPriority(c.idle)
+			lowerPriority(0, c.idle)
 			fields, _ := readStat("/proc/thread-self/stat")
 			io, _, _ := unix.Syscall(unix.SYS_IOPRIO_GET, whoProcess, 0, 0)
 			h := has{io: int(io >> 13)}

@@ -159,6 +159,9 @@ func TestWhatRunsComesLast(t *testing.T) {
 			supervise.LowersAll() && !strings.HasSuffix(string(got), fmt.Sprintf("nice %d\n", c.nice)) {
 			t.Errorf("%s: its session is %q, want nice %d", name, got, c.nice)
 		}
+		if low := lowThreads(t, b.cmd.Process.Pid, 20-own); c.enclosed && low > 0 {
+			t.Errorf("%s: %d threads of its supervisor have a low priority", name, low)
+		}
 		for _, door := range doors {
 			if got, err := os.ReadFile(door); err != nil || c.enclosed && string(got) != strconv.Itoa(pid) {
 				t.Errorf("%s: behind %s is %q, %v, want %d", name, door, got, err, pid)
@@ -167,6 +170,28 @@ func TestWhatRunsComesLast(t *testing.T) {
 		b.say(s.Attempt, "stop", "done")
 		b.hearEnd()
 	}
+}
+
+// lowThreads counts the threads of a process whose nice value is above this one. A parent that
+// waits spins in the kernel while a thread that has ended, and was looked at as here, is cleared
+// from /proc by itself, which takes seconds where its priority is low and the machine busy.
+func lowThreads(t *testing.T, pid, nice int) (low int) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatal("a supervisor without threads", err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		_, behind, _ := strings.Cut(string(text), ") ")
+		if got, err := strconv.Atoi(strings.Fields(behind)[19-3]); err != nil || got > nice {
+			low++
+		}
+	}
+	return low
 }
 
 // orphans is a spec whose runner leaves its group with a process that says which it is.

@@ -21,7 +21,8 @@ var errNotBounded = errors.New("the program cannot be bounded from outside")
 // startEnclosed starts the enclosure's program by the calling thread, which must be
 // locked and must end afterwards: it loses what the program must not have. The
 // program stops at its first step, by way of being traced, and goes on when it is
-// bounded.
+// bounded. Its priority is lowered then, and not the thread's: the agent, which waits for this
+// process, would spin in the kernel until a thread of low priority had got a processor for its end.
 //
 // What it returns is to be opened, if there is a gate. Further files get the descriptors from
 // TaskFD on, and remain the caller's.
@@ -91,6 +92,7 @@ func boundStopped(pid int, e *Enclosure, doors []string, idle bool) error {
 		return errors.Join(errNotBounded, err)
 	}
 	sacrificeFirst(pid)
+	lowerPriority(pid, idle)
 	lowerSession(pid, idle)
 	if err := errors.Join(join(pid, doors), limit(pid, e.Rlimits)); err != nil {
 		return err

@@ -91,7 +91,7 @@ func (r *runner) start(kept *warm) (report *os.File, err error) {
 	if r.spec.Enclosure != nil {
 		r.prepare(enclosed(r.spec.Enclosure))
 		var g *gate
-		err = startLowly(r.spec.Idle, r.gone, func() (err error) {
+		err = startApart(r.gone, func() (err error) {
 			g, err = startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
 			return err
 		})
@@ -150,13 +150,20 @@ func (r *runner) prepare(cmd *exec.Cmd) {
 }
 
 // startLowly starts a command from a thread of low priority, which the command
-// inherits. The thread lives until gone is closed: the parent-death signal is
-// sent when the thread that started a child ends, not the process.
+// inherits.
 func startLowly(idle bool, gone <-chan struct{}, start func() error) error {
+	return startApart(gone, func() error {
+		lowerPriority(0, idle)
+		return start()
+	})
+}
+
+// startApart starts a command from a thread of its own. The thread lives until gone is closed: the
+// parent-death signal is sent when the thread that started a child ends, not the process.
+func startApart(gone <-chan struct{}, start func() error) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		lowerPriority(idle)
 		err := start()
 		started <- err
 		if err == nil {

@@ -20,7 +20,7 @@ func sacrificeFirst(int) {}
 
 // lowerPriority does nothing: priorities belong to processes here, and the
 // supervisor shall keep its own.
-func lowerPriority(bool) {}
+func lowerPriority(int, bool) {}
 
 func freezeGroup(leader int) error { return signalGroup(leader, syscall.SIGSTOP) }
 

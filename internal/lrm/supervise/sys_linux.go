@@ -46,25 +46,28 @@ func lowerSession(pid int, idle bool) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(niceOf(idle))), 0)
 }
 
-// lowerPriority lowers the priority of the calling thread, and so of what it
+// lowerPriority lowers the priority of a thread, 0 for the calling one, and so of what it
 // starts. Best effort: the owner's machine still works without it.
-func lowerPriority(idle bool) {
-	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && 20-raw < niceOf(idle) {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceOf(idle))
+func lowerPriority(thread int, idle bool) {
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread); err == nil &&
+		20-raw < niceOf(idle) {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, thread, niceOf(idle))
 	}
 	if idle {
-		if unix.SchedSetAttr(
-			0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice}, 0,
-		) != nil {
+		attr := &unix.SchedAttr{
+			Size: unix.SizeofSchedAttr, Policy: schedIdle, Nice: idleNice,
+		}
+		if unix.SchedSetAttr(thread, attr, 0) != nil {
 			// the older call, where a service manager forbids the newer
 			var priority int32
 			//nolint:gosec // as the call wants it
 			_, _, _ = unix.Syscall(
-				unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&priority)),
+				unix.SYS_SCHED_SETSCHEDULER, uintptr(thread), schedIdle,
+				uintptr(unsafe.Pointer(&priority)),
 			)
 		}
 	}
-	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, 0, idleIO)
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, uintptr(thread), idleIO)
 }
 
 // sacrificeFirst makes the process the first that the kernel kills when the

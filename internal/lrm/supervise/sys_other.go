@@ -19,7 +19,7 @@ func lowerSession(int, bool) {}
 
 func sacrificeFirst(int) {}
 
-func lowerPriority(bool) {}
+func lowerPriority(int, bool) {}
 
 func killGroup(int) {}
 

@@ -32,7 +32,6 @@ type warm struct {
 	told   *bufio.Reader // of done
 	prints [2]*os.File   // what its tasks print to their two streams
 	calm   []member      // its processes while no task runs; nil before it is ready
-	thread int           // that has started it, of low priority
 }
 
 // startWarm gives the runner's task to the sandbox that was kept, if there is one and it lives,
@@ -65,8 +64,7 @@ func (r *runner) openWarm() (*warm, error) {
 	asLeader(w.cmd)
 	r.cmd = w.cmd
 	var g *gate
-	err = startLowly(r.spec.Idle, w.dead, func() (err error) {
-		w.thread = unix.Gettid()
+	err = startApart(w.dead, func() (err error) {
 		g, err = startEnclosed(w.cmd, e, r.spec.Idle, theirs[0], theirs[1])
 		return err
 	})
@@ -134,12 +132,6 @@ func (w *warm) kill(dir string) {
 	case <-time.After(drainTimeout):
 		killGroup(w.cmd.Process.Pid)
 		<-w.dead
-	}
-	// When this process ends next and that thread is its last, a parent that waits for it spins in
-	// the kernel until the thread, of low priority, has had a processor for its end.
-	deadline := time.Now().Add(drainTimeout)
-	for unix.Tgkill(os.Getpid(), w.thread, 0) == nil && time.Now().Before(deadline) {
-		time.Sleep(warmPoll)
 	}
 }
 

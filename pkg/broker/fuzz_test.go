@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,7 @@ func (r *rig) do(in step.Input) []step.Effect {
 		r.t.Fatalf("after %T: the snapshot is not the table of facts", in)
 	}
 	r.checkWakeUps(in)
+	r.checkTasks(in)
 	if r.onStep != nil {
 		r.onStep(effects)
 	}
@@ -216,6 +218,22 @@ func (r *rig) noLease(id grid.AttemptID) {
 func (r *rig) released(id grid.AttemptID, by grid.SiteID) {
 	if p, has := r.granted[id]; has && p.to == by {
 		delete(r.granted, id)
+	}
+}
+
+// checkTasks wants a task to be the same by itself and among the others.
+func (r *rig) checkTasks(in step.Input) {
+	for _, id := range r.m.enquiryIDs() {
+		all, _ := r.m.Job(id)
+		for i := range all.Tasks[:min(len(all.Tasks), 2)] {
+			one, key, known := r.m.Task(all.Tasks[i].ID)
+			if !known || key != all.Job.Encryption.Key || !reflect.DeepEqual(one, all.Tasks[i]) {
+				r.t.Fatalf("after %+v: %+v is shown by itself as %+v", in, all.Tasks[i], one)
+			}
+		}
+		if _, _, known := r.m.Task(grid.TaskID{Job: id, Index: all.Job.Count}); known {
+			r.t.Fatalf("after %+v: job %s has one task too many", in, id)
+		}
 	}
 }
 

@@ -207,18 +207,37 @@ func (m *Machine) Job(id grid.JobID) (JobState, bool) {
 	}
 	s := j.state()
 	s.show(m.ahead)
-	for i := range s.Tasks {
-		if t := &j.tasks[j.stands(uint32(i))]; t.active() && m.isAstray(t) {
-			s.Tasks[i].Astray = m.onWall(t.leaseEnd)
-		}
-		s.Tasks[i].Domain = m.peers.domainOf(s.Tasks[i].Site)
-		for k, try := range s.Tasks[i].Tries {
-			s.Tasks[i].Tries[k].Domain = m.peers.domainOf(try.Site)
-		}
-	}
+	s.locate(m, j)
 	_, s.Probe = m.probes[id]
 	s.Awaits = m.jobs.awaits(j)
 	return s, true
+}
+
+// Task returns a copy of what is known of one task, and the key of its job, empty if that is not
+// encrypted. Of a large job it takes a small part of the time of Job.
+func (m *Machine) Task(id grid.TaskID) (TaskState, grid.JobKey, bool) {
+	j, ok := m.enquiry(id.Job)
+	if !ok || id.Index >= j.heads() {
+		return TaskState{}, "", false
+	}
+	s := JobState{Tasks: []TaskState{j.taskState(id.Index, j.stage != nil)}}
+	s.show(m.ahead)
+	s.locate(m, j)
+	return s.Tasks[0], j.spec.Encryption.Key, true
+}
+
+// locate says where the tasks are and were, as far as that is known of their sites.
+func (s *JobState) locate(m *Machine, j *job) {
+	for i := range s.Tasks {
+		of := &s.Tasks[i]
+		if t := &j.tasks[j.stands(of.ID.Index)]; t.active() && m.isAstray(t) {
+			of.Astray = m.onWall(t.leaseEnd)
+		}
+		of.Domain = m.peers.domainOf(of.Site)
+		for k, try := range of.Tries {
+			of.Tries[k].Domain = m.peers.domainOf(try.Site)
+		}
+	}
 }
 
 // state is a copy of what is known of a job by itself.

@@ -64,15 +64,15 @@ func (b *Backend) GetOutput(
 func (b *Backend) leftBy(
 	ctx context.Context, task grid.TaskID, cid grid.CID,
 ) (grid.Produced, grid.JobKey, error) {
-	job, _, err := b.findJob(ctx, task.Job)
+	t, key, err := b.findTask(ctx, task)
 	if err != nil {
 		return grid.Produced{}, "", err
 	}
-	if int(task.Index) < len(job.Tasks) && job.Tasks[task.Index].Exit != nil {
-		exit := job.Tasks[task.Index].Exit
-		for _, p := range append([]grid.Produced{exit.Stdout, exit.Stderr}, exit.Outputs...) {
+	if t.Exit != nil {
+		left := []grid.Produced{t.Exit.Stdout, t.Exit.Stderr}
+		for _, p := range append(left, t.Exit.Outputs...) {
 			if p.CID == cid {
-				return p, job.Job.Encryption.Key, nil
+				return p, key, nil
 			}
 		}
 	}

@@ -50,16 +50,12 @@ func (b *Backend) findLog(ctx context.Context, task grid.TaskID, stream string) 
 		return logPlace{}, fmt.Errorf("%w: stream: want stdout or stderr, have %q",
 			grid.ErrInvalid, stream)
 	}
-	job, _, err := b.findJob(ctx, task.Job)
-	if err == nil && task.Index >= uint32(len(job.Tasks)) {
-		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, task)
-	}
+	t, key, err := b.findTask(ctx, task)
 	if err != nil {
 		return logPlace{}, err
 	}
-	t := job.Tasks[task.Index]
 	attempt := grid.AttemptID{Task: t.Running(), Token: t.Token}
-	where := logPlace{attempt: attempt, ended: t.Phase.Ended(), key: job.Job.Encryption.Key}
+	where := logPlace{attempt: attempt, ended: t.Phase.Ended(), key: key}
 	if t.Phase >= grid.PhaseRunning {
 		where.site = t.Site
 	}

@@ -46,6 +46,25 @@ func (b *Backend) findJob(ctx context.Context, id grid.JobID) (broker.JobState, 
 	return job, n, err
 }
 
+// findTask reads one task, and the key of its job.
+func (b *Backend) findTask(
+	ctx context.Context, id grid.TaskID,
+) (t broker.TaskState, key grid.JobKey, err error) {
+	found := false
+	err = b.agent.AskBroker(ctx, func(m *broker.Machine) { t, key, found = m.Task(id) })
+	if err != nil || found {
+		return t, key, err
+	}
+	job, _, err := b.findJob(ctx, id.Job) // which the history may have
+	if err == nil && id.Index >= uint32(len(job.Tasks)) {
+		err = fmt.Errorf("%w: no such task: %s", view.ErrNotFound, id)
+	}
+	if err != nil {
+		return t, key, err
+	}
+	return job.Tasks[id.Index], job.Job.Encryption.Key, nil
+}
+
 // Job is one submission in full.
 func (b *Backend) Job(ctx context.Context, id grid.JobID) (view.JobDetail, error) {
 	job, _, err := b.findJob(ctx, id)

@@ -232,6 +232,9 @@ func (m *mapping) handle(ctx context.Context, t view.TaskView) error {
 	}
 	if t.Phase == view.PhaseFailed && len(m.failed) < maxFailed {
 		line := fmt.Sprintf("task %d (%s) failed with code %s", t.Index+1, t.ID, code(t.Code))
+		if t.Cause == grid.CauseNoOutput.String() {
+			last = t.Text // what it has printed does not say why it failed
+		}
 		if text := cmp.Or(last, t.Text); text != "" {
 			line += ": " + clean(text)
 		}

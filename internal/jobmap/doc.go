@@ -3,13 +3,14 @@
 //
 // It decides what stands for an argument in the command ({}, {.} and the like), how
 // arguments are quoted for the shell, which of them name files that are sent along, and
-// which files come back. The job itself is a job file, which package jobfile reads; an
-// item of it is the command of one task, so that status and logs show it.
+// which files come back. The job itself is a job file, which package jobfile reads.
 //
 // A command runs by sh in the directory in which its files are, under the names that they
-// have here. The files that come back are gathered in a directory of their own when the
-// command has ended, with the same names. A module has no shell: all that differs from task
-// to task is one text, so that it may use one replacement string only.
+// have here. An item is the command of one task, so that status and logs show it, and the files
+// that come back are gathered in a directory of their own when the command has ended, with the
+// same names. Where one text without a special meaning sets the tasks apart, as in most maps, that
+// is the item, and the site takes the files from where they are. A module has no shell: it may use
+// one replacement string only.
 //
 // # Map of the files
 //

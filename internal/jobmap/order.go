@@ -50,11 +50,11 @@ shift
 mkdir ` + Gathered + ` || exit
 for file do
 	if [ -e "$file" ]; then
-		case $file in ./*/*) mkdir -p "` + Gathered + `/${file%/*}" || missing=1 ;; esac
-		mv "$file" "` + Gathered + `/$file" || missing=1
+		case $file in ./*/*) mkdir -p "` + Gathered + `/${file%/*}" || missing=125 ;; esac
+		mv "$file" "` + Gathered + `/$file" || missing=125
 	elif [ "$code" = 0 ]; then
 		echo "submit map: the command has not made ${file#./}" >&2
-		missing=1
+		missing=125
 	fi
 done
 [ "$code" != 0 ] || exit "$missing"
@@ -134,6 +134,9 @@ func (m *maker) commands(line string) error {
 	}
 	m.out.document["command"] = []string{shell, "-c", item}
 	if len(returns) > 0 {
+		if kinds := kindsOf(append([]template{command}, returns...)); m.plainly(line, kinds) {
+			return m.returning(command, returns, kinds[0])
+		}
 		m.out.document["command"] = []string{shell, "-c", gather, "map", item}
 		m.out.document["outputs"] = []map[string]string{
 			{"path": Gathered, "to": "returned/{{index}}"},
@@ -152,6 +155,36 @@ func (m *maker) commands(line string) error {
 			value = quoteAll(append([]string{text}, files...))
 		}
 		return text, value, nil
+	})
+}
+
+// plainly reports whether one text sets the tasks apart, and stands for itself in a line of sh and
+// in a path.
+func (m *maker) plainly(line string, kinds []string) bool {
+	if len(kinds) != 1 || strings.Contains(line, "{{") {
+		return false
+	}
+	for i, argument := range m.Arguments {
+		value := replaced(kinds[0], argument, i+1)
+		if !plain(value) || path.Clean(value) != value {
+			return false
+		}
+	}
+	return true
+}
+
+// returning makes a task of each argument whose files the site takes from where the command leaves
+// them. Where the tasks are small, a script that gathers these takes longer than the command.
+func (m *maker) returning(command template, returns []template, kind string) error {
+	line := command.fill(func(string) string { return item })
+	m.out.document["command"] = []string{shell, "-c", line}
+	m.out.document["outputs"] = outputs(home, returns)
+	return m.eachItem(func(number int, argument string) (string, string, error) {
+		if _, err := m.filesOf(returns, number, argument); err != nil {
+			return "", "", err
+		}
+		value := replaced(kind, argument, number)
+		return command.fill(func(string) string { return value }), value, nil
 	})
 }
 
@@ -275,7 +308,7 @@ func (m *maker) module() error {
 		args = append(args, t.fill(func(string) string { return item }))
 	}
 	m.out.document["wasm"], m.out.document["args"] = m.Wasm, args
-	m.out.document["outputs"] = moduleOutputs(returns)
+	m.out.document["outputs"] = outputs("/", returns)
 	return m.eachItem(func(number int, argument string) (string, string, error) {
 		if _, err := m.filesOf(returns, number, argument); err != nil {
 			return "", "", err
@@ -312,11 +345,12 @@ func kindsOf(templates []template) []string {
 	return out
 }
 
-func moduleOutputs(returns []template) []map[string]string {
+// outputs are those of tasks which one text sets apart, below the directory in which they start.
+func outputs(base string, returns []template) []map[string]string {
 	out := []map[string]string{}
 	for _, t := range returns {
 		name := t.fill(func(string) string { return item })
-		out = append(out, map[string]string{"path": path.Join("/", name), "to": path.Clean(name)})
+		out = append(out, map[string]string{"path": path.Join(base, name), "to": path.Clean(name)})
 	}
 	return out
 }
@@ -325,8 +359,8 @@ func moduleOutputs(returns []template) []map[string]string {
 // its job and its item.
 func CommandOf(args []string, value string) string {
 	switch {
-	case len(args) == 3 && slices.Equal(args, []string{shell, "-c", item}):
-		return value
+	case len(args) == 3 && slices.Equal(args[:2], []string{shell, "-c"}):
+		return strings.ReplaceAll(args[2], item, value)
 	case slices.Equal(args, []string{shell, "-c", gather, "map", item}):
 		if words, err := unquote(value); err == nil && len(words) > 0 {
 			return words[0]

@@ -159,6 +159,58 @@ func TestWhatComesBackIsGathered(t *testing.T) {
 	}
 }
 
+// Where one text sets the tasks apart, and needs no quotes, the site runs the line itself and takes
+// what comes back from where the command leaves it.
+func TestPlainTasksNeedNoGathering(t *testing.T) {
+	t.Parallel()
+	dir := here(t, map[string]string{"a.txt": "1", "d/b.txt": "2", "it's": "3"})
+	with := func(line, back string, arguments ...string) jobmap.Order {
+		return jobmap.Order{
+			Words: []string{line}, Returns: []string{back, "log/" + back}, Arguments: arguments,
+		}
+	}
+	for name, c := range map[string]struct {
+		order jobmap.Order
+		line  string // what sh gets for the second argument
+		to    string // what comes back of it; empty: it is gathered
+	}{
+		"the argument": {
+			with("gzip -k {}", "./{}.gz", "a.txt", "d/b.txt"), "gzip -k d/b.txt", "d/b.txt.gz",
+		},
+		"twice": {
+			with("sort {} > {}.s", "{}.s", "a.txt", "d/b.txt"), "sort d/b.txt > d/b.txt.s",
+			"d/b.txt.s",
+		},
+		"added at the end": {
+			with("gzip", "{}.gz", "a.txt", "d/b.txt"), "gzip d/b.txt", "d/b.txt.gz",
+		},
+		"without its extension": {with("x {.}", "{.}.o", "a.txt", "d/b.txt"), "x d/b", "d/b.o"},
+		"its number":            {with("seq {#} > {#}", "{#}", "a.txt", "b"), "seq 2 > 2", "2"},
+		"a word":                {with("echo {} > {}", "{}", "x", "-y"), "echo -y > -y", "-y"},
+		"two of them":           {order: with("x {} {.}", "{.}.o", "a.txt", "d/b.txt")},
+		"quotes":                {order: with("gzip -k {}", "{}.gz", "a.txt", "it's")},
+		"no clean path":         {order: with("gzip -k {}", "{}.gz", "a.txt", "d/../d/b.txt")},
+		"words of job files":    {order: with("echo '{{index}}' > {}.o", "{}.o", "a.txt", "b")},
+	} {
+		_, tasks := load(t, c.order, dir)
+		var got, want []grid.Output
+		if c.to != "" {
+			want = []grid.Output{
+				{Path: "/work/" + c.to, To: c.to}, {Path: "/work/log/" + c.to, To: "log/" + c.to},
+			}
+			got = tasks[1].Outputs
+			if args := []string{"/bin/sh", "-c", c.line}; !cmp.Equal(tasks[1].Args, args) {
+				t.Errorf("%s: the task runs %q, want %q", name, tasks[1].Args, args)
+			}
+		} else if out := tasks[1].Outputs; len(out) != 1 || out[0].Path != jobmap.Gathered {
+			t.Errorf("%s: it leaves %v", name, out)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: it leaves (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestModulesTakeOneText(t *testing.T) {
 	t.Parallel()
 	dir := here(t, map[string]string{"m.wasm": "\x00asm", "a.txt": "1", "d/b.txt": "2"})

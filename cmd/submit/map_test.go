@@ -60,6 +60,27 @@ func TestMapShowsTasksInOrder(t *testing.T) {
 	}
 }
 
+// TestMapAsksForWhatWasPrinted: a stream of which the agent says that nothing was printed to it is
+// not asked for.
+func TestMapAsksForWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(a *apitest.Agent, id grid.JobID, job grid.Job) {
+		endAll(a, id, job)
+		for i, p := range []view.Printed{{StdoutBytes: 7, StderrBytes: 16}, {StderrBytes: 16}, {}} {
+			a.Set(id, uint32(i), func(v *view.TaskView) { v.Printed = &p })
+		}
+	})
+	exit, stdout, stderr := b.run(t, "", strings.Fields("map --runtime 1s -k echo ::: a b c")...)
+	if exit != exitOK || stdout != "task 1\n" {
+		t.Errorf("code %d, %q", exit, stdout)
+	}
+	for i, want := range []bool{true, true, false} {
+		if line := fmt.Sprintf("last of %d\n", i+1); strings.Contains(stderr, line) != want {
+			t.Errorf("%q is shown: %v, want %v: %s", line, !want, want, stderr)
+		}
+	}
+}
+
 // fileHolds wants a file with a text.
 func fileHolds(t *testing.T, name, want string) {
 	t.Helper()

@@ -298,6 +298,9 @@ type Planning = view.Planning
 // PolicyChange PolicyChange is an order about a linked domain; what is left out stays as it is
 type PolicyChange = view.PolicyChange
 
+// Printed Printed has the size of what a task has printed, as it is stored: that of an encrypted job takes more than its text
+type Printed = view.Printed
+
 // Problem Problem is an error of the API as RFC 9457 has it (application/problem+json), with the field that is wrong and what to do about it
 type Problem = view.Problem
 

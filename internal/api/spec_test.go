@@ -24,7 +24,7 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	types := map[string]any{
 		"Problem": view.Problem{}, "JobView": view.JobView{}, "Earlier": view.Earlier{},
 		"JobDetail": view.JobDetail{}, "TaskView": view.TaskView{},
-		"PromiseView": view.PromiseView{}, "Progress": view.Progress{},
+		"PromiseView": view.PromiseView{}, "Progress": view.Progress{}, "Printed": view.Printed{},
 		"SavedView": view.SavedView{},
 		"CopyView":  view.CopyView{},
 		"MoveView":  view.MoveView{}, "MoveRequest": view.MoveRequest{},

@@ -31,6 +31,12 @@ type stream struct {
 	body    io.ReadCloser
 }
 
+// Bytes that are copied of a stream at a time.
+const (
+	firstChunk   = 4 << 10
+	largestChunk = 64 << 10
+)
+
 func (s stream) write(w http.ResponseWriter) error {
 	defer func() { _ = s.body.Close() }() // only read from
 	for name, value := range s.headers {
@@ -41,8 +47,10 @@ func (s stream) write(w http.ResponseWriter) error {
 	}
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
-	_ = control.Flush() // a follower wants to know that it is connected
-	buffer := make([]byte, 64<<10)
+	if s.length < 0 {
+		_ = control.Flush() // a follower wants to know that it is connected
+	}
+	buffer := make([]byte, firstChunk)
 	for {
 		n, err := s.body.Read(buffer)
 		if n > 0 {
@@ -51,6 +59,9 @@ func (s stream) write(w http.ResponseWriter) error {
 				panic(http.ErrAbortHandler)
 			}
 			_ = control.Flush()
+		}
+		if n == len(buffer) && n < largestChunk {
+			buffer = make([]byte, 2*n) // most logs are short
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -181,9 +181,17 @@ type TaskView struct {
 	Cause    string        `json:"cause,omitempty"`    // how it ended, in words
 	Text     string        `json:"text,omitempty"`     // what a person should know
 	Outputs  []OutputView  `json:"outputs,omitempty"`
+	Printed  *Printed      `json:"printed,omitempty"`  // once ended
 	Attempts []AttemptView `json:"attempts,omitempty"` // oldest first
 	// of a task that may run in several copies; all else is about the one that counts
 	Copies []CopyView `json:"copies,omitempty"`
+}
+
+// Printed has the size of what a task has printed, as it is stored: that of an encrypted job takes
+// more than its text.
+type Printed struct {
+	StdoutBytes int64 `json:"stdout_bytes"`
+	StderrBytes int64 `json:"stderr_bytes"`
 }
 
 // Progress says how far something with a known total is.

@@ -299,6 +299,7 @@ func promiseView(t broker.TaskState) *view.PromiseView {
 func fillEnd(v *view.TaskView, job broker.JobState, t broker.TaskState, item grid.Item) {
 	code := t.Exit.Status()
 	v.Code, v.Cause, v.Text = &code, t.Exit.Cause.String(), t.Exit.Text
+	v.Printed = &view.Printed{StdoutBytes: t.Exit.Stdout.Bytes, StderrBytes: t.Exit.Stderr.Bytes}
 	if len(t.Tries) > 0 {
 		v.Ended = view.At(t.Tries[len(t.Tries)-1].EndedAt)
 	}

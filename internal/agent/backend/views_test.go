@@ -196,10 +196,11 @@ func TestTasksAreShown(t *testing.T) {
 		"awarded":"2026-01-02T03:00:01Z","started":"2026-01-02T03:00:02Z",
 		"ended":"2026-01-02T03:00:20Z","cause":"lease over"},
 		{"token":2,"site":"r","x":0,"y":0,"z":0,"distance":0,"ended":"2026-01-02T03:00:40Z"}],
-		"outputs":[{"path":"/o","to":"to-v","cid":"b","bytes":3,"dir":true}]}`: {
+		"outputs":[{"path":"/o","to":"to-v","cid":"b","bytes":3,"dir":true}],
+		"printed":{"stdout_bytes":5,"stderr_bytes":0}}`: {
 			Phase: grid.PhaseFailed,
 			Exit: &grid.Exit{
-				Cause: grid.CauseExited, Code: 7, Text: "x",
+				Cause: grid.CauseExited, Code: 7, Text: "x", Stdout: grid.Produced{CID: "p", Bytes: 5},
 				Outputs: []grid.Produced{{Path: "/o", CID: "b", Bytes: 3, Dir: true}},
 			},
 			Tries: []broker.Try{

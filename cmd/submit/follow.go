@@ -143,13 +143,9 @@ func (a *app) finish(ctx context.Context, id grid.JobID, f following) error {
 		return a.interrupted(ctx, last, id, f, err)
 	}
 	structured := !a.parsable && (a.config.Output == "json" || a.config.Output == "yaml")
-	if f.printLogs && last.Count == 1 && !structured && !a.parsable && !last.Started.IsZero() {
-		a.printLogs(ctx, id)
-	}
-	if last.Phase == view.PhaseDone {
-		if err := a.fetch(ctx, id, f.folder); err != nil {
-			return &codeError{code: exitOurs, cause: err}
-		}
+	f.printLogs = f.printLogs && last.Count == 1 && !structured && !a.parsable
+	if err := a.bringHome(ctx, last, f); err != nil {
+		return &codeError{code: exitOurs, cause: err}
 	}
 	if structured {
 		if err := a.show(result{value: last, names: []string{string(id)}}); err != nil {
@@ -157,6 +153,25 @@ func (a *app) finish(ctx context.Context, id grid.JobID, f following) error {
 		}
 	}
 	return a.ending(ctx, last)
+}
+
+// bringHome prints and writes what a job has left.
+func (a *app) bringHome(ctx context.Context, v view.JobView, f following) error {
+	prints, done := f.printLogs && !v.Started.IsZero(), v.Phase == view.PhaseDone
+	if !prints && !done {
+		return nil
+	}
+	tasks, err := a.client.AllTasks(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	if prints && len(tasks) == 1 {
+		a.printLogs(ctx, v.ID, tasks[0])
+	}
+	if !done {
+		return nil
+	}
+	return a.writeOutputs(ctx, tasks, f.folder)
 }
 
 // follow shows a job's progress until it has ended.

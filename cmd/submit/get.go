@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mrsmesh/mrsmesh/internal/view"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 )
 
@@ -32,15 +33,21 @@ written through a link.`,
 	return cmd
 }
 
-// fetch writes the outputs of a job's finished tasks below a folder. It writes
-// what it can and reports the first thing that went wrong.
+// fetch writes the outputs of a job's finished tasks below a folder.
 func (a *app) fetch(ctx context.Context, id grid.JobID, folder string) error {
 	tasks, err := a.client.AllTasks(ctx, id)
 	if err != nil {
 		return err
 	}
+	return a.writeOutputs(ctx, tasks, folder)
+}
+
+// writeOutputs writes what tasks have left below a folder: all that it can. It reports what went
+// wrong.
+func (a *app) writeOutputs(ctx context.Context, tasks []view.TaskView, folder string) error {
 	var root *os.Root
 	var errs []error
+	var err error
 	written := 0
 	for _, task := range tasks {
 		for _, out := range task.Outputs {

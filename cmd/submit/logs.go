@@ -112,12 +112,27 @@ func (a *app) oneTask(ctx context.Context, task grid.TaskID) (view.TaskView, err
 	return tasks[0], nil
 }
 
+// isSilent reports whether it is known that a task has printed nothing to a stream. To ask for what
+// is not there takes longer than much else of a small task.
+func isSilent(t view.TaskView, stream string) bool {
+	if t.Printed == nil {
+		return false
+	}
+	if stream == "stderr" {
+		return t.Printed.StderrBytes == 0
+	}
+	return t.Printed.StdoutBytes == 0
+}
+
 // printLogs copies what a single task printed.
-func (a *app) printLogs(ctx context.Context, id grid.JobID) {
+func (a *app) printLogs(ctx context.Context, id grid.JobID, task view.TaskView) {
 	for _, stream := range []struct {
 		name string
 		to   io.Writer
 	}{{"stdout", a.out}, {"stderr", a.err}} {
+		if isSilent(task, stream.name) {
+			continue
+		}
 		body, err := a.client.TaskLog(ctx, grid.TaskID{Job: id}, view.LogQuery{Stream: stream.name})
 		if err != nil {
 			a.say("read %s of job %s: %v", stream.name, id, err)

@@ -81,6 +81,26 @@ func TestMapAsksForWhatWasPrinted(t *testing.T) {
 	}
 }
 
+// TestRunAsksForWhatWasPrinted is the same for a single command.
+func TestRunAsksForWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]*view.Printed{
+		"task 1\n": {StdoutBytes: 7}, "": {}, "task 1\nfirst\nlast of 1\n": nil,
+	} {
+		b := newBench(t, func(a *apitest.Agent, id grid.JobID, _ grid.Job) {
+			endTask(a, id, 0, 0, 1)
+			a.Set(id, 0, func(v *view.TaskView) { v.Printed = p })
+		})
+		exit, stdout, stderr := b.run(t, "", strings.Fields("run --runtime 1s -- echo")...)
+		if _, last, found := strings.Cut(stderr, "first"); found {
+			stdout += "first" + last
+		}
+		if exit != exitOK || stdout != want {
+			t.Errorf("%+v: code %d, %q, want %q", p, exit, stdout, want)
+		}
+	}
+}
+
 // fileHolds wants a file with a text.
 func fileHolds(t *testing.T, name, want string) {
 	t.Helper()

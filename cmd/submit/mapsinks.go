@@ -160,9 +160,8 @@ func (m *mapping) copyStream(ctx context.Context, t view.TaskView, name string,
 	if t.Started.IsZero() {
 		return nil // it has printed nothing, and no site has it
 	}
-	if p := t.Printed; p != nil &&
-		map[string]int64{"stdout": p.StdoutBytes, "stderr": p.StderrBytes}[name] == 0 {
-		return nil // of many small tasks, asking takes longer than much else
+	if isSilent(t, name) {
+		return nil
 	}
 	task := grid.TaskID{Job: m.job, Index: t.Index}
 	if _, err := m.app.copyPart(ctx, task, view.LogQuery{Stream: name}, to); err != nil {

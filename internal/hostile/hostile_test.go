@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,8 +87,16 @@ func TestTheWallsAreThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range walls {
-		if _, err = w.removed(t.TempDir()); err != nil {
+		dir := t.TempDir()
+		if _, err = w.removed(dir); err != nil {
 			t.Error(err)
+			continue
+		}
+		left := usedImports(t, filepath.Join(dir, "edited.go"))
+		for _, name := range usedImports(t, w.file) {
+			if !slices.Contains(left, name) {
+				t.Errorf("%s: without it %s does not compile: nothing uses %s", w.name, w.file, name)
+			}
 		}
 		if !slices.ContainsFunc(attacks, func(a attack) bool {
 			return slices.Contains(a.tests, w.test)
@@ -100,6 +112,31 @@ func TestTheWallsAreThere(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), wallsFile) {
 		t.Errorf("a wall that is no more there: %v", err)
 	}
+}
+
+// usedImports are the packages that a file uses by the last part of their paths. An import that
+// nothing uses is the error that an edit makes most easily.
+func usedImports(t *testing.T, file string) (used []string) {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		of, is := n.(*ast.SelectorExpr)
+		if !is {
+			return true
+		}
+		name, is := of.X.(*ast.Ident)
+		if is && !slices.Contains(used, name.Name) && slices.ContainsFunc(
+			tree.Imports, func(i *ast.ImportSpec) bool {
+				return path.Base(strings.Trim(i.Path.Value, `"`)) == name.Name
+			}) {
+			used = append(used, name.Name)
+		}
+		return true
+	})
+	return used
 }
 
 // standIn is a small project with a wall, and a test that watches it or does not.

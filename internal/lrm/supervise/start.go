@@ -108,15 +108,17 @@ func (p *process) killSupervisor() {
 func (p *process) CPUTime() (time.Duration, bool) {
 	p.mu.Lock()
 	c := p.child
-	p.mu.Unlock()
 	if c == nil {
+		p.mu.Unlock()
 		return 0, false
 	}
+	before, warmBefore := c.used, c.warmUsed
+	p.mu.Unlock()
 	used, ok := processTime(c.cmd.Process.Pid)
-	used = max(used-c.used, 0)
+	used = max(used-before, 0)
 	if runner := int(p.runner.Load()); ok && runner != 0 {
 		if more, known := p.spec.runnerTime(runner); known {
-			used += max(more-c.warmUsed, 0)
+			used += max(more-warmBefore, 0)
 		}
 	}
 	return used, ok
@@ -165,20 +167,23 @@ func (p *process) watch() {
 		_ = c.cmd.Wait()
 		used = max(used, endedTime(c.cmd.ProcessState))
 	}
-	used = max(used-c.used, 0) // c may have its next attempt soon
+	var all time.Duration // of its warm sandbox
 	if kept {
-		all, _ := p.spec.runnerTime(int(p.runner.Load()))
+		all, _ = p.spec.runnerTime(int(p.runner.Load()))
+	}
+	if end == nil {
+		end = p.orphaned(c)
+	}
+	p.mu.Lock()
+	p.child = nil              // CPUTime looks at it no more, for it may have its next attempt soon
+	used = max(used-c.used, 0) // by this attempt
+	if kept {
 		used += max(all-c.warmUsed, 0)
 		c.warmUsed = max(all, c.warmUsed)
 	} else { // it has waited for the sandbox, with all tasks before
 		used = max(used-c.warmUsed, 0)
 		c.warmUsed = 0
 	}
-	if end == nil {
-		end = p.orphaned(c)
-	}
-	p.mu.Lock()
-	p.child = nil
 	p.mu.Unlock()
 	switch {
 	case kept:

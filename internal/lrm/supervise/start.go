@@ -257,12 +257,13 @@ func (p *process) orphaned(c *child) *Ending {
 		return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}
 	}
 	killGroup(runner)
+	gone := awaitGroupGone(runner, stopTimeout)
 	if p.spec.Tree {
 		// The end of the sandbox's outer process kills the first process inside, and
 		// with it all others; by now that signal is on its way.
 		time.Sleep(orphanGrace)
 	}
-	if awaitGroupGone(runner, stopTimeout) {
+	if gone {
 		appendEnd(p.spec, grid.CauseSandbox)
 	}
 	return &Ending{Report: Report{Cause: grid.CauseSandbox, Text: text}}

@@ -106,7 +106,9 @@ func TestSharesOfFetches(t *testing.T) {
 	if err := s.Charge("carol", half.CID); err != nil || s.keptFor("carol") != stored {
 		t.Errorf("half of it: %v, %d kept", err, s.keptFor("carol"))
 	}
-	if err := s.Charge("carol", large.CID); err != nil {
+	// Of what was refused above, all may have come before the fetch heard of it.
+	absent := mustAdd(t, other.Store, noise(4, 3<<19))
+	if err := s.Charge("carol", absent.CID); err != nil {
 		t.Errorf("what is not here: %v", err)
 	}
 	if got := c.of(t, "data_refused_shares_total"); got != 2 {

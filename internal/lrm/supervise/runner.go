@@ -107,25 +107,39 @@ func (r *runner) start(kept *warm) (report *os.File, err error) {
 	defer reportWrite.Close()
 	//nolint:gosec,noctx // told by the agent
 	cmd := exec.Command(r.spec.Runner[0], r.spec.Runner[1:]...)
-	cmd.Stdin, cmd.Env = bytes.NewReader(r.spec.Stdin), r.spec.Env
-	cmd.ExtraFiles = []*os.File{reportWrite}
+	order := r.spec.Stdin
 	if e := r.spec.Enclosure; e != nil {
-		text, err := json.Marshal(e)
-		if err != nil {
+		if order, err = json.Marshal(e); err != nil {
 			return nil, errors.Join(err, reportRead.Close())
 		}
-		cmd.Stdin = bytes.NewReader(text)
 	}
+	lowered := make(chan struct{})
+	cmd.Stdin, cmd.Env = laterReader{bytes.NewReader(order), lowered}, r.spec.Env
+	cmd.ExtraFiles = []*os.File{reportWrite}
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
 	r.prepare(cmd)
-	if err := startLowly(r.spec.Idle, r.gone, cmd.Start); err != nil {
+	if err := startApart(r.gone, cmd.Start); err != nil {
 		return nil, errors.Join(err, reportRead.Close())
 	}
 	sacrificeFirst(r.pid())
+	lowerThreads(r.pid(), r.spec.Idle)
 	lowerSession(r.pid(), r.spec.Idle)
+	close(lowered)
 	return reportRead, nil
+}
+
+// laterReader gives nothing before ready is closed: a runner begins nothing of others before it has
+// been told its work, which it shall not be with a priority like the owner's.
+type laterReader struct {
+	io.Reader
+	ready <-chan struct{}
+}
+
+func (l laterReader) Read(p []byte) (int, error) {
+	<-l.ready
+	return l.Reader.Read(p)
 }
 
 // admit lets a program begin that waits at a gate, once it is bounded; one that cannot be
@@ -149,17 +163,10 @@ func (r *runner) prepare(cmd *exec.Cmd) {
 	r.cmd = cmd
 }
 
-// startLowly starts a command from a thread of low priority, which the command
-// inherits.
-func startLowly(idle bool, gone <-chan struct{}, start func() error) error {
-	return startApart(gone, func() error {
-		lowerPriority(0, idle)
-		return start()
-	})
-}
-
 // startApart starts a command from a thread of its own. The thread lives until gone is closed: the
-// parent-death signal is sent when the thread that started a child ends, not the process.
+// parent-death signal is sent when the thread that started a child ends, not the process. It keeps
+// its priority: where that is low and the machine busy, the kernel may take seconds to clear it
+// from /proc, in which a parent that waits for it spins.
 func startApart(gone <-chan struct{}, start func() error) error {
 	started := make(chan error, 1)
 	go func() {

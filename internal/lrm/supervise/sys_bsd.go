@@ -18,9 +18,7 @@ func lowerSession(int, bool) {}
 
 func sacrificeFirst(int) {}
 
-// lowerPriority does nothing: priorities belong to processes here, and the
-// supervisor shall keep its own.
-func lowerPriority(int, bool) {}
+func lowerThreads(int, bool) {}
 
 func freezeGroup(leader int) error { return signalGroup(leader, syscall.SIGSTOP) }
 

@@ -70,6 +70,26 @@ func lowerPriority(thread int, idle bool) {
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, uintptr(thread), idleIO)
 }
 
+// lowerThreads lowers the priority of all threads of a process. One that was listed is low before
+// the next list is made, and so is whatever it starts from then on: when a list has nothing new, no
+// other thread is left.
+func lowerThreads(pid int, idle bool) {
+	low := make(map[string]bool)
+	for before := -1; before < len(low); {
+		before = len(low)
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return // it has ended
+		}
+		for _, t := range threads {
+			if id, err := strconv.Atoi(t.Name()); err == nil && !low[t.Name()] {
+				low[t.Name()] = true
+				lowerPriority(id, idle)
+			}
+		}
+	}
+}
+
 // sacrificeFirst makes the process the first that the kernel kills when the
 // machine runs out of memory. Best effort.
 func sacrificeFirst(pid int) {

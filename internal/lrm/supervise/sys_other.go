@@ -19,7 +19,7 @@ func lowerSession(int, bool) {}
 
 func sacrificeFirst(int) {}
 
-func lowerPriority(int, bool) {}
+func lowerThreads(int, bool) {}
 
 func killGroup(int) {}
 

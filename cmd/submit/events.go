@@ -20,7 +20,7 @@ func (a *app) eventsCommand() *cobra.Command {
 		Long: `Print the events the agent still keeps and then what happens, until interrupted.
 With -o json each line is one JSON document; --after takes the id of the last
 event seen.`,
-		Example: "  submit events\n  submit events -o json | jq .phase",
+		Example: "  submit events\n  submit events -o json | jq .kind",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count <= 0 {
 				count = math.MaxInt
@@ -58,11 +58,8 @@ func (a *app) printEvent(e view.Event) error {
 		subject = string(e.Job)
 	}
 	line := fmt.Sprintf("%s  %-5s  %s", moment(e.Time), clean(e.Kind), clean(subject))
-	if e.Phase != "" {
-		line += "  " + string(e.Phase)
-	}
-	if e.Site != "" || e.SiteName != "" {
-		line += "  on " + clean(nameOf(e.SiteName, e.Site))
+	if e.Site != "" {
+		line += "  on " + clean(string(e.Site))
 	}
 	if e.Distance != nil {
 		line += "  distance " + number(e.Distance)

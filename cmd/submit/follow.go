@@ -19,7 +19,7 @@ const (
 
 	// Between two looks at a job pass at least so long: little at first, so that a
 	// short job is not made long by looking, and more when it goes on.
-	firstPause = 5 * time.Millisecond
+	firstPause = 20 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ func (a *app) watchAll(ctx context.Context, ids []grid.JobID,
 		_ = a.client.Events(ctx, view.FromNow, patience, func(e view.Event) error {
 			// At a gap, and at the beginning, something may have happened before.
 			if slices.Contains(ids, e.Job) || e.Kind == "gap" || e.Kind == "now" {
-				news.tell(e.Kind == "job" && e.Phase.Ended())
+				news.tell(e.EndsJob())
 			}
 			return nil
 		})

@@ -417,7 +417,7 @@ func TestShowVerbs(t *testing.T) {
 		{"sites", []string{"this site", "connected"}},
 		{"logs " + id, []string{"out of " + id + ".0\n"}},
 		{"logs --stderr " + id + ".0", []string{"err of " + id + ".0\n"}},
-		{"events -n 2", []string{"job", "announced"}},
+		{"events -n 2", []string{"job_submitted", "running"}},
 		{"events -n 2 -o json", []string{`{"id":1,`, "\n{\"id\":2,"}},
 		{"version", []string{"submit "}},
 		{"--help", []string{"Exit codes", "124", "submit run --wasm"}},

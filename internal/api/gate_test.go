@@ -180,7 +180,7 @@ func (t talkative) Status(ctx context.Context) (view.AgentStatus, error) {
 // TestAGuestSeesNothingOfTheOwners compares what a guest and an owner are shown.
 func TestAGuestSeesNothingOfTheOwners(t *testing.T) {
 	t.Parallel()
-	told := []view.Event{{ID: 1, Kind: "task", Job: sampleID, Text: "it printed: secret"}}
+	told := []view.Event{{ID: 1, Kind: "running", Job: sampleID, Text: "it printed: secret"}}
 	socket, _ := serve(t, talkative{&spy{events: told}}, nil)
 	for guest, secrets := range map[bool]int{false: 4, true: 0} {
 		b := signIn(t, socket, guest)

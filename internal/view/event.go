@@ -14,15 +14,22 @@ type Event struct {
 	// grows by 1; also over restarts of the agent if it says so at NewEventLog
 	ID       uint64      `json:"id"`
 	Time     Time        `json:"time"`
-	Kind     string      `json:"kind"`            // "job", "task", "site", "owner", "gap", ...
+	Kind     string      `json:"kind"`            // "awarded", "running", "job_ended", "gap", ...
 	Job      grid.JobID  `json:"job,omitempty"`   // what it is about
 	Task     string      `json:"task,omitempty"`  // JOB.INDEX
 	Token    grid.Token  `json:"token,omitempty"` // attempt
 	Site     grid.SiteID `json:"site,omitempty"`
-	SiteName string      `json:"site_name,omitempty"`
-	Phase    Phase       `json:"phase,omitempty"`    // the new phase of the task, or of the job
 	Distance *float64    `json:"distance,omitempty"` // of an award
 	Text     string      `json:"text,omitempty"`     // for people
+}
+
+// EndsJob reports whether its job has ended with it, or may have: it was refused or withdrawn.
+func (e Event) EndsJob() bool {
+	switch e.Kind {
+	case "job_ended", "job_cancelled", "job_refused", "job_failed":
+		return true
+	}
+	return false
 }
 
 // EventLog keeps the latest events and hands them to any number of readers. A

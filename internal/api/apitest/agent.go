@@ -94,11 +94,23 @@ func (a *Agent) Set(id grid.JobID, index uint32, change func(*view.TaskView)) {
 	task := &r.tasks[index]
 	change(task)
 	event := view.Event{
-		Time: view.At(a.clock()), Kind: "task", Job: id, Task: task.ID, Token: task.Token,
-		Site: task.Site, SiteName: task.SiteName, Phase: task.Phase, Distance: task.Distance,
+		Time: view.At(a.clock()), Kind: string(task.Phase), Job: id, Task: task.ID,
+		Token: task.Token, Site: task.Site, Distance: task.Distance,
 	}
+	if task.Phase.Ended() {
+		event.Kind = "task_" + event.Kind
+	}
+	ended := r.view().Phase.Ended()
 	a.mu.Unlock()
 	a.Append(event)
+	if ended {
+		a.tell("job_ended", id)
+	}
+}
+
+// tell appends an event of a job.
+func (a *Agent) tell(kind string, id grid.JobID) {
+	a.Append(view.Event{Time: view.At(a.clock()), Kind: kind, Job: id})
 }
 
 // Explain sets why a job waits or is refused.
@@ -176,7 +188,7 @@ func (a *Agent) Submit(_ context.Context, job grid.Job, key string) (grid.JobID,
 		a.byKey[key] = r
 	}
 	a.mu.Unlock()
-	a.Append(view.Event{Time: view.At(a.clock()), Kind: "job", Job: id, Phase: view.PhaseAnnounced})
+	a.tell("job_submitted", id)
 	if !job.Held {
 		a.begin(id, job)
 	}
@@ -259,7 +271,7 @@ func (a *Agent) Cancel(_ context.Context, id grid.JobID) error {
 		}
 	}
 	a.mu.Unlock()
-	a.Append(view.Event{Time: view.At(a.clock()), Kind: "job", Job: id, Phase: view.PhaseCancelled})
+	a.tell("job_cancelled", id)
 	return nil
 }
 

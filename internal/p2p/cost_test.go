@@ -75,7 +75,7 @@ func TestWhatAFloodCostsAnAgent(t *testing.T) {
 	}
 }
 
-// usualShare is what the victim uses of a core for an honest site, without a flood.
+// usualShare has the part of a core that the victim uses for an honest site, without a flood.
 func usualShare(t *testing.T, honest node, victim peer.AddrInfo, pid int) float64 {
 	t.Helper()
 	const length = 10 * time.Second

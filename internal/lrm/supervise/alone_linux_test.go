@@ -308,7 +308,7 @@ func TestASupervisorsVariables(t *testing.T) {
 		"": {"LANG=C", "GOMAXPROCS=1"}, "/cover": {"LANG=C", "GOMAXPROCS=1", "GOCOVERDIR=/cover"},
 	} {
 		t.Setenv("GOCOVERDIR", dir)
-		if got := baseEnv(); !slices.Equal(got, want) {
+		if got := baseEnv(1); !slices.Equal(got, want) {
 			t.Errorf("with %q: %q, want %q", dir, got, want)
 		}
 	}

@@ -63,6 +63,6 @@ func farewell(f lrm.Farewell, attempt grid.AttemptID) error {
 	defer cancel()
 	//nolint:gosec // the agent's own binary
 	cmd := exec.CommandContext(ctx, f.Command[0], append(slices.Clone(f.Command[1:]), f.Dir)...)
-	cmd.Stderr, cmd.Dir, cmd.Env = os.Stderr, nowhere, baseEnv()
+	cmd.Stderr, cmd.Dir, cmd.Env = os.Stderr, nowhere, baseEnv(1)
 	return cmd.Run()
 }

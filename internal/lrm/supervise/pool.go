@@ -26,10 +26,11 @@ const (
 // because its start takes more than most of what it does. Its methods are safe for
 // concurrent use.
 type Pool struct {
-	command  []string
-	patience time.Duration // with a supervisor that does not stop
-	idleTime time.Duration // that one waits for its next attempt
-	pause    time.Duration // after a return, before further ones are started
+	command    []string
+	processors int           // that each supervisor computes on at a time
+	patience   time.Duration // with a supervisor that does not stop
+	idleTime   time.Duration // that one waits for its next attempt
+	pause      time.Duration // after a return, before further ones are started
 
 	mu    sync.Mutex
 	idle  []*child
@@ -38,11 +39,18 @@ type Pool struct {
 }
 
 // NewPool makes a pool of supervisors that are started by the command of which Main
-// is the body.
+// is the body. They wait for most of their time, and one processor is enough for what they do.
 func NewPool(command []string) *Pool {
 	return &Pool{
-		command: command, patience: stopTimeout, idleTime: idleTime, pause: launchPause,
+		command: command, processors: 1, patience: stopTimeout, idleTime: idleTime, pause: launchPause,
 	}
+}
+
+// Hasten has the supervisors compute on two processors: where a runner of the agent's own program
+// is started, which computes itself, the first attempt of a supervisor begins a sixth sooner.
+func (pool *Pool) Hasten() *Pool {
+	pool.processors = 2
+	return pool
 }
 
 // child is a supervisor's process as the agent sees it.
@@ -126,7 +134,7 @@ func (pool *Pool) launch(logPath string) (*child, error) {
 	defer stdinRead.Close()
 	//nolint:gosec,noctx // the agent's own binary; it outlives ctx
 	cmd := exec.Command(pool.command[0], pool.command[1:]...)
-	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv()
+	cmd.Stdin, cmd.Stderr, cmd.Dir, cmd.Env = stdinRead, log, nowhere, baseEnv(pool.processors)
 	if err = detach(cmd); err != nil {
 		stdin.Close()
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,10 +52,9 @@ func specDeadline(ctx context.Context) time.Time {
 }
 
 // baseEnv is the environment of supervisors: nothing of the agent's own, which
-// may hold secrets, but what the Go runtime wants for measuring tests. They wait
-// for most of their time, and one processor is enough for what they do.
-func baseEnv() []string {
-	env := []string{"LANG=C", "GOMAXPROCS=1"}
+// may hold secrets, but what the Go runtime wants for measuring tests.
+func baseEnv(processors int) []string {
+	env := []string{"LANG=C", "GOMAXPROCS=" + strconv.Itoa(processors)}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		env = append(env, "GOCOVERDIR="+dir)
 	}

@@ -90,7 +90,7 @@ func New(config Config) (*Adapter, error) {
 	if err := pruneCache(config.CacheDir, limit); err != nil {
 		return nil, err
 	}
-	return &Adapter{config: config, supervisors: supervise.NewPool(config.Supervisor)}, nil
+	return &Adapter{config: config, supervisors: supervise.NewPool(config.Supervisor).Hasten()}, nil
 }
 
 // Probe implements lrm.Adapter.

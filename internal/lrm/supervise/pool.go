@@ -42,7 +42,8 @@ type Pool struct {
 // is the body. They wait for most of their time, and one processor is enough for what they do.
 func NewPool(command []string) *Pool {
 	return &Pool{
-		command: command, processors: 1, patience: stopTimeout, idleTime: idleTime, pause: launchPause,
+		command: command, processors: 1,
+		patience: stopTimeout, idleTime: idleTime, pause: launchPause,
 	}
 }
 

@@ -47,8 +47,8 @@ func NewPool(command []string) *Pool {
 	}
 }
 
-// Hasten has the supervisors compute on two processors: where a runner of the agent's own program
-// is started, which computes itself, the first attempt of a supervisor begins a sixth sooner.
+// Hasten has the supervisors compute on two processors: the first attempt of one that starts a
+// runner of the agent's own program begins an eighth sooner.
 func (pool *Pool) Hasten() *Pool {
 	pool.processors = 2
 	return pool

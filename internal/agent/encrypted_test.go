@@ -234,7 +234,7 @@ func moved(
 	})
 	// Inputs and the checkpoint are with the standbys, too, when the owner has asked them for that.
 	agent.Eventually(t, "the standbys keep what the job needs", func() bool {
-		for _, n := range standbysOf(t, nodes, owner.Self()) {
+		for _, n := range standbysOf(t, nodes, owner) {
 			if !n.Stores().Data.Has(job.Spec.Inputs[0].CID) {
 				return false
 			}
@@ -277,7 +277,7 @@ func TestOnlyItsSitesReadAnEncryptedJob(t *testing.T) {
 			var lost atomic.Bool
 			nodes := secretMesh(t, &sent, &lost)
 			owner := nodes[0]
-			standbys := standbysOf(t, nodes, owner.Self())
+			standbys := standbysOf(t, nodes, owner)
 			id, task, found := moved(t, nodes, owner.secretJob(t, encrypted), &lost)
 			want := seenAll + long(markOutput)
 			if got := owner.result(t, id, task); got != want {
@@ -374,7 +374,7 @@ func TestAnEncryptedJobOutlivesItsSubmitter(t *testing.T) {
 	nodes := secretMesh(t, &sent, &lost)
 	owner := nodes[0]
 	// The standbys take no work, as one of them is to act when the site is lost.
-	for _, n := range standbysOf(t, nodes, owner.Self()) {
+	for _, n := range standbysOf(t, nodes, owner) {
 		if err := n.Pause(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestAnEncryptedJobOutlivesItsSubmitter(t *testing.T) {
 	id := owner.submit(t, owner.secretJob(t, true))
 	first := owner.await(t, id, view.PhaseRunning).Site
 	agent.Eventually(t, "the standbys keep its inputs", func() bool {
-		for _, n := range standbysOf(t, nodes, owner.Self()) {
+		for _, n := range standbysOf(t, nodes, owner) {
 			if len(n.Stores().Data.Roots()) < 3 {
 				return false
 			}

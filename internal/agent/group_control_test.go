@@ -94,6 +94,34 @@ func TestWhoIsAskedToBeAMember(t *testing.T) {
 	}
 }
 
+// Nobody is asked beyond those who are missing, as long as answers of others may come: a site that
+// is not needed would wait for its group until it gives up.
+func TestNobodyIsAskedTooMuch(t *testing.T) {
+	asked := map[grid.SiteID]int{}
+	b := founder(t, asked)
+	for _, site := range []grid.SiteID{"first", "second", "third"} {
+		b.around.note(step.PeerSeen{Site: site})
+	}
+	b.foundDomain()
+	c := b.groups.controlOf(b.domainSite())
+	eventually(t, "it leads", func() bool {
+		acts := false
+		return c.ask(t.Context(), func() { acts = c.acts() }) == nil && acts
+	})
+	err := c.ask(t.Context(), func() {
+		clear(asked)
+		clear(c.forming.asked)
+		c.ranked = []grid.SiteID{"second", "third"}
+		c.askOthers(c.member.Members())
+		c.ranked = []grid.SiteID{"first", "second", "third"}
+		c.onAnswer("second", protocol.StandbyAnswer{Accept: true, Member: 7})
+	})
+	want := map[grid.SiteID]int{"second": 1, "third": 1}
+	if diff := cmp.Diff(want, asked); diff != "" || err != nil {
+		t.Errorf("asked (-want +got), %v:\n%s", err, diff)
+	}
+}
+
 // A site that has refused, or was silent, is asked again after a short pause, and after twice as
 // long each time: the trouble of a moment leaves no group without its members for long. What a site
 // says during the pause does not prolong it.

@@ -293,28 +293,35 @@ func (g *group) staying(conf standby.Conf) []standby.MemberID {
 	return stay
 }
 
-// askOthers asks sites that are connected whether they want to be members.
+// askOthers asks sites that are connected whether they want to be members: as many as are missing
+// when all come whose answer may come still.
 func (g *group) askOthers(conf standby.Conf) {
 	now := g.clock.now()
-	open := g.duty.wanted() - len(g.forming.answers)
+	open := g.duty.wanted() + 1 - len(g.wanted(conf))
+	var free []grid.SiteID
 	for _, site := range g.duty.candidates() {
 		member := slices.ContainsFunc(conf.Voters, func(id standby.MemberID) bool {
 			return g.siteOf(id) == site && !g.isGone(id)
 		})
 		_, accepted := g.forming.answers[site]
-		if open <= 0 || member || accepted || now.Before(g.forming.refused[site].until) {
+		if member || accepted || now.Before(g.forming.refused[site].until) {
 			continue
 		}
-		at, asked := g.forming.asked[site]
-		waits := asked && now.Sub(at) < askAgain
-		if !waits && g.forming.tries[site] >= mostTries {
+		if at, asked := g.forming.asked[site]; asked && now.Sub(at) < askAgain {
+			open--
+			continue
+		}
+		free = append(free, site)
+	}
+	for _, site := range free {
+		if open <= 0 {
+			return
+		}
+		if g.forming.tries[site] >= mostTries {
 			g.forming.decline(site, now, "it does not answer; its version may be older")
 			continue
 		}
 		open--
-		if waits {
-			continue
-		}
 		g.forming.asked[site] = now
 		g.forming.tries[site]++
 		g.duty.invite(site, g.assembly.certificate.Epoch+1)

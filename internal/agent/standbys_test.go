@@ -59,12 +59,15 @@ func (n *node) die(t *testing.T) {
 	n.awaitEnd(t)
 }
 
-// standbysOf are the nodes that stand by for an owner.
-func standbysOf(t *testing.T, nodes []*node, owner grid.SiteID) (standbys []*node) {
+// standbysOf are the nodes that stand by for a node, as its agent has it: a site that was asked and
+// is not needed is none.
+func standbysOf(t *testing.T, nodes []*node, owner *node) (standbys []*node) {
 	t.Helper()
-	for _, n := range nodes {
-		if n.Self() != owner && n.standing(t, owner).Owner == owner {
-			standbys = append(standbys, n)
+	for _, m := range owner.standing(t, owner.Self()).Members {
+		for _, n := range nodes {
+			if n.Self() == m.Site && n != owner {
+				standbys = append(standbys, n)
+			}
 		}
 	}
 	return standbys
@@ -196,7 +199,7 @@ func TestAStandbyIsLost(t *testing.T) {
 	owner := nodes[0]
 	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
 	owner.await(t, id, view.PhaseRunning)
-	lost := standbysOf(t, nodes, owner.Self())[0]
+	lost := standbysOf(t, nodes, owner)[0]
 	lost.die(t)
 	if task := owner.await(t, id, view.PhaseDone); task.Site == lost.Self() {
 		t.Errorf("it ended on %s", task.Site)
@@ -230,7 +233,7 @@ func TestWithoutAMajorityNothingIsPromised(t *testing.T) {
 	t.Parallel()
 	nodes := grouped(t, 4)
 	owner := nodes[0]
-	standbys := standbysOf(t, nodes, owner.Self())
+	standbys := standbysOf(t, nodes, owner)
 	for _, n := range standbys {
 		n.die(t)
 	}
@@ -261,7 +264,7 @@ func TestAnOwnerGoesOnWithoutItsStandbys(t *testing.T) {
 	if err := owner.Backend.Recover(t.Context(), nil); !errors.Is(err, view.ErrConflict) {
 		t.Errorf("Recover of a group that is whole: %v", err)
 	}
-	standbys := standbysOf(t, nodes, owner.Self())
+	standbys := standbysOf(t, nodes, owner)
 	id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
 	owner.await(t, id, view.PhaseRunning)
 	var lost []grid.SiteID
@@ -297,7 +300,7 @@ func TestFactsWithoutTheirLogDoNotAct(t *testing.T) {
 		owner := nodes[0]
 		id := owner.submit(t, owner.job(t, "run=2s", "exit=0"))
 		owner.await(t, id, view.PhaseRunning)
-		standbys := standbysOf(t, nodes, owner.Self())
+		standbys := standbysOf(t, nodes, owner)
 		owner.die(t)
 		loseLog(t, owner.cfg.StateDir)
 		others := nodes[1:]

@@ -21,6 +21,7 @@ type content struct {
 	kept    map[grid.SiteID]map[grid.CID]bool
 	refused map[grid.SiteID]map[grid.CID]pause // by members that could not keep it
 	absent  map[grid.CID]absence               // wanted here, but no member could give it
+	dropped map[grid.SiteID]map[grid.JobID][]grid.CID // members are to be told of it
 	asked   map[uint64]keeping
 	number  uint64
 }
@@ -59,7 +60,8 @@ func newContent() content {
 		jobs: map[grid.JobID]map[grid.CID]bool{}, held: map[grid.JobID]bool{},
 		kept:    map[grid.SiteID]map[grid.CID]bool{},
 		refused: map[grid.SiteID]map[grid.CID]pause{}, absent: map[grid.CID]absence{},
-		asked: map[uint64]keeping{},
+		dropped: map[grid.SiteID]map[grid.JobID][]grid.CID{},
+		asked:   map[uint64]keeping{},
 	}
 }
 
@@ -88,7 +90,8 @@ func (j *jobs) pinTable() {
 	}
 }
 
-// boot notes what the jobs need that are taken up, and fetches what is not here.
+// boot notes what the jobs need that are taken up, fetches what is not here, and lets go of what they
+// need no more: who acted before may have had no time to say so.
 func (c *content) boot(g *jobs) {
 	m := g.seen()
 	if m == nil {
@@ -96,7 +99,11 @@ func (c *content) boot(g *jobs) {
 	}
 	for _, id := range m.Jobs() {
 		g.known(m, id)
-		c.want(g, id, m.Data(id)...)
+		needed := m.Data(id)
+		for _, cid := range g.a.pins.keepOnly(jobOwner(id), needed) {
+			g.stock.drop(id, cid)
+		}
+		c.want(g, id, needed...)
 	}
 }
 
@@ -172,11 +179,49 @@ func (c *content) hold(g *jobs, e step.Hold) {
 	delete(c.jobs, e.Job)
 	delete(c.held, e.Job)
 	for _, site := range g.others() {
+		delete(c.dropped[site], e.Job)
 		c.number++
 		g.a.sendQuietly(site, protocol.Keep{
 			Owner: g.owner, Job: e.Job, Release: true, Number: c.number,
 		})
 	}
+}
+
+// drop keeps checkpoints no longer that later ones have replaced, here, and, when they are told,
+// at the other members.
+func (c *content) drop(g *jobs, e step.LetGo) {
+	id := e.Attempt.Task.Job
+	g.a.letGo(e)
+	for _, cid := range e.CIDs {
+		g.stock.drop(id, cid)
+		delete(c.jobs[id], cid)
+		delete(c.absent, cid)
+	}
+	for _, site := range g.others() {
+		for _, cid := range e.CIDs {
+			delete(c.kept[site], cid)
+			delete(c.refused[site], cid)
+		}
+		if c.dropped[site] == nil {
+			c.dropped[site] = map[grid.JobID][]grid.CID{}
+		}
+		// What a member that is away never hears of goes when the job ends.
+		list := append(c.dropped[site][id], e.CIDs...)
+		c.dropped[site][id] = list[max(len(list)-protocol.MaxKeepCIDs, 0):]
+	}
+}
+
+// tellDropped tells a member what it need not keep any more.
+func (c *content) tellDropped(g *jobs, site grid.SiteID) {
+	for _, id := range slices.Sorted(maps.Keys(c.dropped[site])) {
+		c.number++
+		awarded := g.a.readers.admitted(jobOwner(id))
+		g.a.sendQuietly(site, protocol.Keep{
+			Owner: g.owner, Job: id, Dropped: c.dropped[site][id], Number: c.number,
+			Awarded: awarded[:min(len(awarded), protocol.MaxKeepSites)],
+		})
+	}
+	delete(c.dropped, site)
 }
 
 // collect fetches the outputs of a task; they count when one more member has them.
@@ -320,11 +365,16 @@ func (c *content) look(g *jobs) {
 			q.done(noAnswer)
 		}
 	}
-	for _, site := range g.others() {
+	others := g.others()
+	maps.DeleteFunc(c.dropped, func(site grid.SiteID, _ map[grid.JobID][]grid.CID) bool {
+		return !slices.Contains(others, site)
+	})
+	for _, site := range others {
 		if !g.a.around.has(site) {
 			delete(c.kept, site) // it says again what it has when it is back
 			continue
 		}
+		c.tellDropped(g, site)
 		for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
 			lacks := c.lacking(site, id, now, waits[site])
 			if len(lacks) > 0 && open[site] < keepRounds {
@@ -384,6 +434,10 @@ func (j *jobs) onKeep(from grid.SiteID, m protocol.Keep) {
 	}
 	j.a.readers.belong(jobOwner(m.Job), j.owner)
 	j.a.readers.admit(jobOwner(m.Job), m.Awarded...)
+	j.a.pins.drop(jobOwner(m.Job), m.Dropped)
+	for _, cid := range m.Dropped {
+		j.stock.drop(m.Job, cid)
+	}
 	if len(m.CIDs) == 0 {
 		return
 	}

@@ -194,7 +194,9 @@ func (j *jobs) perform(e step.Effect) {
 		j.content.collect(j, e)
 	case step.Pull:
 		j.content.pull(j, e)
-	case step.Archive, step.LetGo, step.Reply, step.TellBorder:
+	case step.LetGo:
+		j.content.drop(j, e)
+	case step.Archive, step.Reply, step.TellBorder:
 		if j.own() { // the history and the border are the owner's, and so are those who ask
 			j.a.perform(e)
 		}

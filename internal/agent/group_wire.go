@@ -214,23 +214,24 @@ func (a *Agent) standByFor(owner grid.SiteID, m protocol.StandbyAsk) {
 	a.sendQuietly(owner, protocol.StandbyAnswer{Accept: true, Member: uint64(id), Epoch: m.Epoch})
 }
 
-// enlist makes this agent a member of an owner's group that waits to be told its table.
+// enlist makes this agent a member of an owner's group that waits to be told its table. One that
+// has asked to be replaced, for it has too much of the owner's, refuses as others do.
 func (a *Agent) enlist(owner grid.SiteID, m protocol.StandbyAsk) (standby.MemberID, error) {
 	a.groups.turn.Lock()
 	defer a.groups.turn.Unlock()
-	if g := a.groups.of(owner); g != nil {
-		return g.id, nil // it was asked before; one that is out of date is told by a certificate
-	}
 	limits := a.cfg.Standbys.withDefaults()
+	g := a.groups.of(owner)
 	switch {
+	case g != nil && m.Facts <= limits.Bytes:
+		return g.id, nil // it was asked before; one that is out of date is told by a certificate
 	case !limits.Accept:
 		return 0, fmt.Errorf("%w: this site's owner lets it stand by for nobody", grid.ErrInvalid)
-	case a.groups.foreign(a.mesh.Self()) >= limits.Groups:
-		return 0, fmt.Errorf("%w: this site stands by for %d owners, no more", grid.ErrInvalid,
-			limits.Groups)
 	case m.Facts > limits.Bytes:
 		return 0, fmt.Errorf("%w: %s of facts, this site keeps %s at most", grid.ErrInvalid,
 			grid.FormatBytes(m.Facts), grid.FormatBytes(limits.Bytes))
+	case a.groups.foreign(a.mesh.Self()) >= limits.Groups:
+		return 0, fmt.Errorf("%w: this site stands by for %d owners, no more", grid.ErrInvalid,
+			limits.Groups)
 	}
 	member := store.Member{
 		Name: a.groupName(owner), ID: newMemberID(), Owner: owner, Stored: standby.Joining(),

@@ -121,6 +121,19 @@ func (p *pins) ownersOf(c grid.CID) []pinOwner {
 	return slices.Clone(p.owners[c])
 }
 
+// keepOnly lets an owner go of all that it does not need, and lists that.
+func (p *pins) keepOnly(owner pinOwner, needed []grid.CID) (gone []grid.CID) {
+	p.mu.Lock()
+	owned := maps.Clone(p.owned[owner])
+	p.mu.Unlock()
+	for _, c := range needed {
+		delete(owned, c)
+	}
+	gone = slices.Sorted(maps.Keys(owned))
+	p.drop(owner, gone)
+	return gone
+}
+
 // drop lets an owner go of some of its data.
 func (p *pins) drop(owner pinOwner, cids []grid.CID) {
 	p.mu.Lock()

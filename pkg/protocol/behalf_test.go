@@ -57,7 +57,8 @@ func drawKeep(t *rapid.T) Message {
 		Owner: drawSite(t), Job: drawJob(t), Release: rapid.Bool().Draw(t, "release"),
 		Number: rapid.Uint64Min(1).Draw(t, "number"),
 	}
-	m.CIDs = drawList(t, 3, drawCID)
+	m.CIDs, m.Dropped = drawList(t, 3, drawCID), drawList(t, 3, drawCID)
+	m.Awarded = drawList(t, 3, drawSite)
 	if !m.Release {
 		m.CIDs = append(m.CIDs, drawCID(t))
 	}
@@ -209,9 +210,13 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 	rejoin := func(n int) Message { return Rejoin{Certificate: make([]byte, n)} }
 	keep := func(c func(*Keep)) Message { return changed(t, "keep", c) }
 	release := func(c func(*Keep)) Message { return changed(t, "keeprelease", c) }
+	drop := func(c func(*Keep)) Message { return changed(t, "keepdropped", c) }
 	kept := func(c func(*Kept)) Message { return changed(t, "kept", c) }
 	manyCIDs := func(n int) func(*Keep) {
 		return func(m *Keep) { m.CIDs = repeated(grid.CID("bafk"), n) }
+	}
+	manyDropped := func(n int) func(*Keep) {
+		return func(m *Keep) { m.Dropped = repeated(grid.CID("bafk"), n) }
 	}
 	for name, c := range map[string]struct{ last, first Message }{
 		"parts": {
@@ -270,6 +275,9 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 		"keep number": {
 			keep(func(m *Keep) { m.Number = 1 }), keep(func(m *Keep) { m.Number = 0 }),
 		},
+		"drop":         {drop(manyDropped(MaxKeepCIDs)), drop(manyDropped(MaxKeepCIDs + 1))},
+		"drop nothing": {drop(manyDropped(1)), drop(func(m *Keep) { m.Awarded, m.Dropped = nil, nil })},
+		"drop what":    {drop(manyDropped(1)), drop(func(m *Keep) { m.Dropped[1] = "-" })},
 		"release": {release(manyCIDs(MaxKeepCIDs)), release(manyCIDs(MaxKeepCIDs + 1))},
 		"kept number": {
 			kept(func(m *Kept) { m.Number = 1 }), kept(func(m *Kept) { m.Number = 0 }),

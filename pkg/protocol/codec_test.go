@@ -248,6 +248,10 @@ func goldenMessages() map[string]Message {
 		"keeprelease": Keep{
 			Owner: "12D3KooWowner", Job: at.Task.Job, Release: true, Number: 6,
 		},
+		"keepdropped": Keep{
+			Owner: "12D3KooWowner", Job: at.Task.Job, Number: 7, Awarded: []grid.SiteID{"12D3KooWsite"},
+			Dropped: []grid.CID{"bafkold", "bafkolder"},
+		},
 		"kept": Kept{Owner: "12D3KooWowner", Number: 5, Problem: "the disk is full"},
 		"hello": Hello{
 			MinVersion: 1, MaxVersion: 2, Domain: "lab", Name: "x1", Incarnation: 5,

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"slices"
+
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
 	"github.com/mrsmesh/mrsmesh/pkg/protocol/wirepb"
 )
@@ -69,6 +71,9 @@ type Keep struct {
 	// Awarded are sites that tasks of the job were awarded to, at most MaxKeepSites: they may have
 	// the job's data. With them alone nothing is to be held, and nothing is answered.
 	Awarded []grid.SiteID
+	// Dropped are contents that the job needs no longer, at most MaxKeepCIDs: checkpoints that later
+	// ones have replaced. Nothing is answered. Versions that do not know them want an awarded site.
+	Dropped []grid.CID
 }
 
 // Kept answers Keep when the data is held.
@@ -149,8 +154,10 @@ func (m Rejoin) Validate() error { return checkCertificateBytes(m.Certificate) }
 
 // Validate reports the first field that is out of its range.
 func (m Keep) Validate() error {
-	if len(m.CIDs) > MaxKeepCIDs || len(m.CIDs)+len(m.Awarded) == 0 && !m.Release {
-		return invalidf("keep: want 1 to %d CIDs, have %d", MaxKeepCIDs, len(m.CIDs))
+	nothing := len(m.CIDs)+len(m.Awarded)+len(m.Dropped) == 0 && !m.Release
+	if len(m.CIDs) > MaxKeepCIDs || len(m.Dropped) > MaxKeepCIDs || nothing {
+		return invalidf("keep: want 1 to %d CIDs, have %d, and %d dropped",
+			MaxKeepCIDs, len(m.CIDs), len(m.Dropped))
 	}
 	if len(m.Awarded) > MaxKeepSites {
 		return invalidf("keep: want at most %d sites, have %d", MaxKeepSites, len(m.Awarded))
@@ -160,7 +167,7 @@ func (m Keep) Validate() error {
 			return err
 		}
 	}
-	for _, cid := range m.CIDs {
+	for _, cid := range slices.Concat(m.CIDs, m.Dropped) {
 		if err := cid.Validate(); err != nil {
 			return err
 		}
@@ -217,7 +224,7 @@ func setStandby(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Keep{Keep: &wirepb.Keep{
 			Owner: string(m.Owner), Job: string(m.Job), Cids: each(m.CIDs, asText[grid.CID]),
 			Release: m.Release, Number: m.Number,
-			Awarded: each(m.Awarded, asText[grid.SiteID]),
+			Awarded: each(m.Awarded, asText[grid.SiteID]), Dropped: each(m.Dropped, asText[grid.CID]),
 		}}
 	case Kept:
 		w.Body = &wirepb.Wire_Kept{Kept: &wirepb.Kept{
@@ -287,6 +294,7 @@ func aboutStandbys(w *wirepb.Wire) Message {
 			CIDs:    each(k.GetCids(), func(s string) grid.CID { return grid.CID(s) }),
 			Release: k.GetRelease(), Number: k.GetNumber(),
 			Awarded: each(k.GetAwarded(), func(s string) grid.SiteID { return grid.SiteID(s) }),
+			Dropped: each(k.GetDropped(), func(s string) grid.CID { return grid.CID(s) }),
 		}
 	case *wirepb.Wire_Kept:
 		return Kept{

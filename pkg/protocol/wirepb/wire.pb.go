@@ -6462,6 +6462,7 @@ type Keep struct {
 	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`
 	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	Awarded       []string               `protobuf:"bytes,6,rep,name=awarded,proto3" json:"awarded,omitempty"` // sites that may have the job's data
+	Dropped       []string               `protobuf:"bytes,7,rep,name=dropped,proto3" json:"dropped,omitempty"` // of the job's data, not needed any more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6534,6 +6535,13 @@ func (x *Keep) GetNumber() uint64 {
 func (x *Keep) GetAwarded() []string {
 	if x != nil {
 		return x.Awarded
+	}
+	return nil
+}
+
+func (x *Keep) GetDropped() []string {
+	if x != nil {
+		return x.Dropped
 	}
 	return nil
 }
@@ -8819,14 +8827,15 @@ const file_pkg_protocol_wirepb_wire_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06acting\x18\x03 \x01(\tR\x06acting\"*\n" +
 	"\x06Rejoin\x12 \n" +
-	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x8e\x01\n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\xa8\x01\n" +
 	"\x04Keep\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
 	"\x04cids\x18\x03 \x03(\tR\x04cids\x12\x18\n" +
 	"\arelease\x18\x04 \x01(\bR\arelease\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x18\n" +
-	"\aawarded\x18\x06 \x03(\tR\aawarded\"N\n" +
+	"\aawarded\x18\x06 \x03(\tR\aawarded\x12\x18\n" +
+	"\adropped\x18\a \x03(\tR\adropped\"N\n" +
 	"\x04Kept\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x18\n" +

@@ -19,8 +19,8 @@ type content struct {
 	jobs    map[grid.JobID]map[grid.CID]bool // wanted, where this agent acts
 	held    map[grid.JobID]bool              // of which something is pinned here
 	kept    map[grid.SiteID]map[grid.CID]bool
-	refused map[grid.SiteID]map[grid.CID]pause // by members that could not keep it
-	absent  map[grid.CID]absence               // wanted here, but no member could give it
+	refused map[grid.SiteID]map[grid.CID]pause        // by members that could not keep it
+	absent  map[grid.CID]absence                      // wanted here, but no member could give it
 	dropped map[grid.SiteID]map[grid.JobID][]grid.CID // members are to be told of it
 	asked   map[uint64]keeping
 	number  uint64
@@ -90,8 +90,8 @@ func (j *jobs) pinTable() {
 	}
 }
 
-// boot notes what the jobs need that are taken up, fetches what is not here, and lets go of what they
-// need no more: who acted before may have had no time to say so.
+// boot notes what the jobs need that are taken up, and fetches what is not here. It lets go of what
+// they need no more: who acted before may have had no time to say so.
 func (c *content) boot(g *jobs) {
 	m := g.seen()
 	if m == nil {

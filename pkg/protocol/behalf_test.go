@@ -278,7 +278,7 @@ func TestEachLimitOfStandbysIsExact(t *testing.T) {
 		"drop":         {drop(manyDropped(MaxKeepCIDs)), drop(manyDropped(MaxKeepCIDs + 1))},
 		"drop nothing": {drop(manyDropped(1)), drop(func(m *Keep) { m.Awarded, m.Dropped = nil, nil })},
 		"drop what":    {drop(manyDropped(1)), drop(func(m *Keep) { m.Dropped[1] = "-" })},
-		"release": {release(manyCIDs(MaxKeepCIDs)), release(manyCIDs(MaxKeepCIDs + 1))},
+		"release":      {release(manyCIDs(MaxKeepCIDs)), release(manyCIDs(MaxKeepCIDs + 1))},
 		"kept number": {
 			kept(func(m *Kept) { m.Number = 1 }), kept(func(m *Kept) { m.Number = 0 }),
 		},

@@ -71,8 +71,8 @@ type Keep struct {
 	// Awarded are sites that tasks of the job were awarded to, at most MaxKeepSites: they may have
 	// the job's data. With them alone nothing is to be held, and nothing is answered.
 	Awarded []grid.SiteID
-	// Dropped are contents that the job needs no longer, at most MaxKeepCIDs: checkpoints that later
-	// ones have replaced. Nothing is answered. Versions that do not know them want an awarded site.
+	// Dropped are contents that the job needs no longer, at most MaxKeepCIDs: checkpoints that
+	// later ones have replaced. Nothing is answered. Older versions want an awarded site, too.
 	Dropped []grid.CID
 }
 
@@ -224,7 +224,8 @@ func setStandby(w *wirepb.Wire, m Message) bool {
 		w.Body = &wirepb.Wire_Keep{Keep: &wirepb.Keep{
 			Owner: string(m.Owner), Job: string(m.Job), Cids: each(m.CIDs, asText[grid.CID]),
 			Release: m.Release, Number: m.Number,
-			Awarded: each(m.Awarded, asText[grid.SiteID]), Dropped: each(m.Dropped, asText[grid.CID]),
+			Awarded: each(m.Awarded, asText[grid.SiteID]),
+			Dropped: each(m.Dropped, asText[grid.CID]),
 		}}
 	case Kept:
 		w.Body = &wirepb.Wire_Kept{Kept: &wirepb.Kept{

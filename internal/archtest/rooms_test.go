@@ -148,7 +148,7 @@ func declaredRooms() map[string]room {
 			tests:   "api/client api/apitest",
 		},
 		"internal/tes": {
-			imports: "grid view durable", tests: "api api/apitest config localmesh",
+			imports: "grid view durable", tests: "api api/apitest config localmesh scripttest",
 		},
 		"internal/api/reference": {},
 		"internal/api/session":   {},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mrsmesh/mrsmesh/internal/config"
 	"github.com/mrsmesh/mrsmesh/internal/localmesh"
+	"github.com/mrsmesh/mrsmesh/internal/scripttest"
 	"github.com/mrsmesh/mrsmesh/internal/tes"
 )
 
@@ -67,6 +68,7 @@ func startAgent(t *testing.T) *live {
 	mesh := localmesh.New(place, binary, "home", []localmesh.Gift{gift}, func(c *config.Agent) {
 		c.Kinds, c.Ceilings.DiskBytes = config.Default("", os.LookupEnv).Kinds, 1<<40
 		c.Kinds = append(c.Kinds, c.Kinds[0]+1) // commands as well
+		c.Commands = scripttest.Commands()
 		c.TES.Files, c.TES.Images = []string{files}, []string{"any*"}
 		c.TES.Mounts = []string{filepath.Join(files, "mounts")}
 	})

@@ -110,11 +110,12 @@ func (w *workshop) settle(job *work, r lrm.Result) {
 	w.accountFor(job, r.CPU, tasks)
 }
 
-// accountFor adds what an attempt has used beyond what was added before.
+// accountFor adds what an attempt has used beyond what was added before. When nothing is to be added
+// any more, all is in the account.
 func (w *workshop) accountFor(job *work, used time.Duration, tasks int) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	more := max(used-job.accounted, 0)
 	job.accounted += more
-	w.mu.Unlock()
 	w.a.account.Add(given.Work{At: w.a.clock.real(), For: job.submitter, CPU: more, Tasks: tasks})
 }

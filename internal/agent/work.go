@@ -231,9 +231,13 @@ func (w *workshop) follow(
 	}
 	result, err := process.Wait(w.a.ctx)
 	ended()
+	agentEnds := err != nil || w.a.ctx.Err() != nil
+	if agentEnds {
+		w.tally() // nobody settles it
+	}
 	w.enter(job, workEnded)
-	if err != nil || w.a.ctx.Err() != nil {
-		return // the agent is ending
+	if agentEnds {
+		return
 	}
 	if result.Exit.Cause.Final() && w.a.disk.fullSince(job.mark) {
 		// What it wrote may be cut short, whether it looked at the error or not.

@@ -95,7 +95,7 @@ func TestRedeemAsksAgain(t *testing.T) {
 		if _, err := s.Write(raw); err != nil {
 			t.Error("the answer is not taken", err)
 		}
-		_ = s.CloseWrite() // who has read all may be gone
+		_ = s.CloseWrite()             // who has read all may be gone
 		_, _ = s.Read(make([]byte, 1)) // until it was read
 	})
 	id, request := newcomer(t)

@@ -110,8 +110,8 @@ func (w *workshop) settle(job *work, r lrm.Result) {
 	w.accountFor(job, r.CPU, tasks)
 }
 
-// accountFor adds what an attempt has used beyond what was added before. When nothing is to be added
-// any more, all is in the account.
+// accountFor adds what an attempt has used beyond what was added before. When nothing is to be
+// added any more, all is in the account.
 func (w *workshop) accountFor(job *work, used time.Duration, tasks int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

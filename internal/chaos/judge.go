@@ -113,20 +113,34 @@ func isAmong(list []accepted, a accepted) bool {
 // were lost after they had begun, and says so: with unattended: finish these are of eight hours,
 // and nobody can know that such a disk was not copied.
 func (j judge) isStranded(ctx context.Context, a accepted) bool {
+	if a.job.Spec.Unattended != grid.UnattendedFinish {
+		return false
+	}
+	detail, err := a.by.API.Job(ctx, a.id)
+	if err != nil {
+		return false
+	}
 	tasks, err := a.by.API.AllTasks(ctx, a.id)
-	if err != nil || a.job.Spec.Unattended != grid.UnattendedFinish {
+	if err != nil {
 		return false
 	}
 	return !slices.ContainsFunc(tasks, func(t view.TaskView) bool {
-		return !t.Phase.Ended() && (!strings.Contains(t.Text, "placed again") || !j.hasLost(t))
+		return !t.Phase.Ended() && (!strings.Contains(t.Text, "placed again") ||
+			!j.hasLost(t, detail.Status.Submitted))
 	})
 }
 
-// hasLost reports whether the site that a task runs at has lost its disk since it began.
-func (j judge) hasLost(t view.TaskView) bool {
+// hasLost reports whether the site that a task runs at has lost its disk since it began. A
+// submitter that started again and has heard nothing of the site since does not know when that was:
+// then it may have begun when its job was submitted.
+func (j judge) hasLost(t view.TaskView, submitted view.Time) bool {
+	began := t.Started
+	if began.IsZero() {
+		began = submitted
+	}
 	return slices.ContainsFunc(j.mesh.sites, func(s *site) bool {
 		return s.Name == t.SiteName && slices.ContainsFunc(s.lost, func(l lost) bool {
-			return !t.Started.IsZero() && l.ends[len(l.ends)-1].After(t.Started.Time)
+			return l.ends[len(l.ends)-1].After(began.Time)
 		})
 	})
 }

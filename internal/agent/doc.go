@@ -35,7 +35,8 @@
 //	group_wire.go    what members of groups say to each other
 //	group_send.go    entries and tables sent as fast as a site takes them
 //	group_lead.go    the lead handed over, and back to its owner
-//	group_content.go inputs, results and checkpoints kept by more than one member
+//	group_content.go inputs, results and checkpoints kept by more than one member: who acts asks
+//	group_keeping.go ... and a member holds what it is asked to hold
 //	group_limit.go   what an owner's facts may take, and what follows when they take more
 //	group_stock.go   how much is kept for another owner
 //	group_recover.go a group made anew without those that are lost for good

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -51,8 +50,6 @@ const (
 	keepWithin = 10 * time.Second // a Keep that is not answered by then is sent again
 	keepAgain  = 10 * time.Minute // the longest pause of one that could not
 	keepRounds = 16               // questions to one member at a time
-	// mostKeeping questions of other members are worked on at a time.
-	mostKeeping = 4 * keepRounds
 )
 
 func newContent() content {
@@ -70,24 +67,6 @@ func newContent() content {
 func (p pause) next(now time.Time) pause {
 	long := min(max(2*p.long, keepWithin), keepAgain)
 	return pause{until: now.Add(long), long: long}
-}
-
-// pinTable pins what is here of the jobs that the group's table has.
-func (j *jobs) pinTable() {
-	m := j.seen()
-	if m == nil {
-		return
-	}
-	for _, id := range m.Jobs() {
-		for _, cid := range m.Data(id) {
-			if ref, err := j.a.data.Stat(cid); err == nil {
-				j.content.held[id] = true
-				j.known(m, id)
-				j.stock.take(id, cid, ref.Bytes)
-				j.a.pins.hold(jobOwner(id), cid)
-			}
-		}
-	}
 }
 
 // boot notes what the jobs need that are taken up, and fetches what is not here. It lets go of what
@@ -180,10 +159,7 @@ func (c *content) hold(g *jobs, e step.Hold) {
 	delete(c.held, e.Job)
 	for _, site := range g.others() {
 		delete(c.dropped[site], e.Job)
-		c.number++
-		g.a.sendQuietly(site, protocol.Keep{
-			Owner: g.owner, Job: e.Job, Release: true, Number: c.number,
-		})
+		c.say(g, site, protocol.Keep{Job: e.Job, Release: true})
 	}
 }
 
@@ -214,12 +190,7 @@ func (c *content) drop(g *jobs, e step.LetGo) {
 // tellDropped tells a member what it need not keep any more.
 func (c *content) tellDropped(g *jobs, site grid.SiteID) {
 	for _, id := range slices.Sorted(maps.Keys(c.dropped[site])) {
-		c.number++
-		awarded := g.a.readers.admitted(jobOwner(id))
-		g.a.sendQuietly(site, protocol.Keep{
-			Owner: g.owner, Job: id, Dropped: c.dropped[site][id], Number: c.number,
-			Awarded: awarded[:min(len(awarded), protocol.MaxKeepSites)],
-		})
+		c.say(g, site, protocol.Keep{Job: id, Dropped: c.dropped[site][id]})
 	}
 	delete(c.dropped, site)
 }
@@ -304,13 +275,20 @@ const noAnswer = "no answer"
 func (c *content) ask(
 	g *jobs, site grid.SiteID, id grid.JobID, cids []grid.CID, done func(problem string),
 ) {
-	c.number++
+	c.say(g, site, protocol.Keep{Job: id, CIDs: cids})
 	c.asked[c.number] = keeping{site: site, cids: cids, at: g.clock.now(), done: done}
-	awarded := g.a.readers.admitted(jobOwner(id))
-	g.a.sendQuietly(site, protocol.Keep{
-		Owner: g.owner, Job: id, CIDs: cids, Number: c.number,
-		Awarded: awarded[:min(len(awarded), protocol.MaxKeepSites)],
-	})
+}
+
+// say sends a member a Keep with the next number, and, unless all is released, with the sites that
+// may have the data.
+func (c *content) say(g *jobs, site grid.SiteID, m protocol.Keep) {
+	c.number++
+	m.Owner, m.Number = g.owner, c.number
+	if !m.Release {
+		awarded := g.a.readers.admitted(jobOwner(m.Job))
+		m.Awarded = awarded[:min(len(awarded), protocol.MaxKeepSites)]
+	}
+	g.a.sendQuietly(site, m)
 }
 
 // onKept takes a member's answer.
@@ -418,76 +396,4 @@ func (c *content) given(g *jobs) bool {
 		}
 	}
 	return true
-}
-
-// onKeep keeps data for the group, or lets it go.
-func (j *jobs) onKeep(from grid.SiteID, m protocol.Keep) {
-	if !j.assembly.certificate.Names(from) {
-		j.a.reports.count("group_stranger")
-		return
-	}
-	if m.Release {
-		j.a.release(m.Job)
-		j.stock.release(m.Job)
-		delete(j.content.held, m.Job)
-		return
-	}
-	j.a.readers.belong(jobOwner(m.Job), j.owner)
-	j.a.readers.admit(jobOwner(m.Job), m.Awarded...)
-	j.a.pins.drop(jobOwner(m.Job), m.Dropped)
-	for _, cid := range m.Dropped {
-		j.stock.drop(m.Job, cid)
-	}
-	if len(m.CIDs) == 0 {
-		return
-	}
-	answer := protocol.Kept{Owner: j.owner, Number: m.Number}
-	if j.keeping >= mostKeeping {
-		answer.Problem = "too much is asked for at a time"
-		j.a.sendQuietly(from, answer)
-		return
-	}
-	j.keeping++
-	j.content.held[m.Job] = true
-	sources := append([]grid.SiteID{from}, j.others()...)
-	j.a.spawn(func() {
-		answer.Problem = j.keep(m, sources)
-		j.a.sendQuietly(from, answer)
-		j.soon(func() { j.keeping-- })
-	})
-}
-
-// keep fetches and pins data, within what this site keeps for an owner.
-func (j *jobs) keep(m protocol.Keep, sources []grid.SiteID) (problem string) {
-	for _, cid := range m.CIDs {
-		if err := j.keepOne(m.Job, cid, sources); err != nil {
-			return short(err.Error())
-		}
-		j.a.pins.hold(jobOwner(m.Job), cid)
-	}
-	return ""
-}
-
-// keepOne fetches data that is not here, unless this site then keeps too much for another owner.
-func (j *jobs) keepOne(job grid.JobID, cid grid.CID, sources []grid.SiteID) error {
-	ctx, cancel := context.WithTimeout(j.a.ctx, collectTimeout)
-	defer cancel()
-	tooMuch := false
-	_, err := j.a.data.Fetch(ctx, cid, sources, func(done, total int64) {
-		if !j.stock.take(job, cid, max(done, total)) {
-			tooMuch = true
-			cancel()
-		}
-	})
-	if ref, wrong := j.a.data.Stat(cid); err == nil && wrong == nil {
-		tooMuch = !j.stock.take(job, cid, ref.Bytes) // it may have been here
-	}
-	if tooMuch || err != nil {
-		j.stock.drop(job, cid)
-	}
-	if tooMuch {
-		return fmt.Errorf("%w: together more than the %s that this site keeps for another owner",
-			grid.ErrInvalid, grid.FormatBytes(j.stock.most))
-	}
-	return err
 }

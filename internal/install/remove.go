@@ -12,7 +12,9 @@ import (
 
 // stateDirs are the directories that an agent keeps in its state directory.
 func stateDirs() []string {
-	return []string{"attempts", "data", "deaths", "journal", "modules", "tasks", "wasm"}
+	return []string{
+		"attempts", "data", "deaths", "etc", "journal", "modules", "spare", "tasks", "warm", "wasm",
+	}
 }
 
 // stateFiles are the files that it keeps there. A name that is followed by a dot and more is that

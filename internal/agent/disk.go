@@ -55,8 +55,8 @@ func (a *Agent) newDisk() *disk {
 	d := &disk{
 		path: filepath.Join(a.cfg.StateDir, BallastFile), bytes: a.cfg.Ballast,
 		free: func() (int64, error) {
-			room, err := hostinfo.ProbeRoom(a.ctx, a.cfg.StateDir)
-			return room.FreeDiskBytes, err
+			_, free, err := hostinfo.ProbeDisk(a.ctx, a.cfg.StateDir)
+			return free, err
 		},
 		kept: func() int64 { return a.Terms().Owner.FreeDisk },
 		site: func(closed bool) {

@@ -149,23 +149,22 @@ func (a *Agent) copyLog(
 	if request.Stream == "stderr" {
 		path = lrm.Attempt{Dir: job.dir}.StderrPath()
 	}
-	f, err := openRegular(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Seek(max(0, request.Offset), io.SeekStart); err != nil {
-		return fmt.Errorf("read the log: %w", err)
-	}
+	var f *os.File
+	defer func() { _ = f.Close() }() // nothing was printed: there is none
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()
 	for {
 		over := !request.Follow || a.work.over(id)
-		if _, err := io.Copy(to, f); err != nil {
-			return fmt.Errorf("copy the log: %w", err)
+		if f == nil {
+			var err error
+			if f, err = openLog(path, request.Offset); err != nil {
+				return err
+			}
+		}
+		if f != nil {
+			if _, err := io.Copy(to, f); err != nil {
+				return fmt.Errorf("copy the log: %w", err)
+			}
 		}
 		if over {
 			return nil
@@ -178,6 +177,21 @@ func (a *Agent) copyLog(
 			return nil
 		}
 	}
+}
+
+// openLog opens the file of a stream where it is to be read from; nil: nothing was printed yet.
+func openLog(path string, offset int64) (*os.File, error) {
+	f, err := openRegular(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(max(0, offset), io.SeekStart); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the log: %w", err), f.Close())
+	}
+	return f, nil
 }
 
 // openRegular opens a file that a job wrote: never through a link, and nothing

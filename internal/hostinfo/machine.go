@@ -60,12 +60,21 @@ func ProbeRoom(ctx context.Context, dir string) (Room, error) {
 	} else {
 		r.MemoryBytes, r.FreeMemory = toInt64(vm.Total), toInt64(vm.Available)
 	}
-	if du, err := disk.UsageWithContext(ctx, dir); err != nil {
-		errs = append(errs, fmt.Errorf("read free disk of %s: %w", dir, err))
-	} else {
-		r.DiskBytes, r.FreeDiskBytes = toInt64(du.Total), toInt64(du.Free)
+	var err error
+	if r.DiskBytes, r.FreeDiskBytes, err = ProbeDisk(ctx, dir); err != nil {
+		errs = append(errs, err)
 	}
 	return r, errors.Join(errs...)
+}
+
+// ProbeDisk is the size of the disk a directory is on, and what is free there for every user, in
+// bytes. free is -1 where that is unknown.
+func ProbeDisk(ctx context.Context, dir string) (size, free int64, err error) {
+	du, err := disk.UsageWithContext(ctx, dir)
+	if err != nil {
+		return 0, -1, fmt.Errorf("read free disk of %s: %w", dir, err)
+	}
+	return toInt64(du.Total), toInt64(du.Free), nil
 }
 
 func toInt64(n uint64) int64 {

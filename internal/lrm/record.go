@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -63,20 +64,36 @@ func OpenRecorder(path string, attempt grid.AttemptID) (*Recorder, error) {
 // Append writes a line and fills in attempt and times. Starts and ends are on
 // disk when it returns.
 func (r *Recorder) Append(rec Record) error {
+	onDisk, err := r.AppendSoon(rec)
+	if err != nil {
+		return err
+	}
+	return onDisk()
+}
+
+// AppendSoon writes a line as Append does, which every process of the machine can read then. onDisk
+// waits until a start or an end is on disk as well; it may be called more than once.
+func (r *Recorder) AppendSoon(rec Record) (onDisk func() error, err error) {
 	rec.Attempt, rec.WallMillis, rec.BootNanos = r.attempt, time.Now().UnixMilli(), BootNow()
 	line, err := json.Marshal(rec)
 	if err != nil {
-		return fmt.Errorf("encode run record: %w", err)
+		return nil, fmt.Errorf("encode run record: %w", err)
 	}
 	if rec.Event == RecordStarted {
 		line = append([]byte{'\n'}, line...) // a torn line before it must not take it along
 	}
 	if _, err := r.file.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write run record: %w", err)
+		return nil, fmt.Errorf("write run record: %w", err)
 	}
 	if rec.Event != RecordStarted && rec.Event != RecordEnded {
-		return nil
+		return func() error { return nil }, nil
 	}
+	onDisk = sync.OnceValue(r.sync)
+	go func() { _ = onDisk() }() // who needs it asks for the error
+	return onDisk, nil
+}
+
+func (r *Recorder) sync() error {
 	if err := r.file.Sync(); err != nil {
 		return fmt.Errorf("sync run record: %w", err)
 	}

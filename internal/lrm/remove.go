@@ -19,7 +19,36 @@ const (
 	MaxEntries = 1 << 17
 
 	ownerAll = 0o700
+
+	// LogName is the name of the file in an attempt's directory that takes what its supervisor has
+	// to say.
+	LogName = "supervisor.log"
 )
+
+// Empty removes all that RemoveTree would, but the directory itself and a log that says nothing.
+// Nothing may run in it any more.
+func Empty(dir string) error {
+	if err := scratch.Unmount(filepath.Join(dir, workName)); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			err = errors.Join(err, RemoveTree(name))
+		case e.Name() == LogName && isEmpty(e):
+		default:
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
+}
+
+func isEmpty(e os.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
+}
 
 // RemoveTree removes an attempt's directory, or another into which attempts wrote, with the file
 // system that it had for that, also where they left

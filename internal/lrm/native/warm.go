@@ -128,6 +128,7 @@ func (s sandbox) warm(spec *supervise.Spec) {
 	of.attempt.Task.Args = []string{"/bin/sh", "-c", script, "sh"}
 	e.Args = of.arguments()
 	of.begin(&e)
+	e.Filter = nil
 	spec.Warm = &supervise.Warm{Key: s.key, Task: s.line(), Enclosure: &e}
 	spec.Limits.DiskBytes += s.copied // what is there already counts as if it were written
 }

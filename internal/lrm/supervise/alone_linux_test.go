@@ -211,7 +211,7 @@ func TestARunnerLeavesNothingBehind(t *testing.T) {
 		for _, spoil := range spoilt {
 			spec := program(t, "exit 0")
 			spoil(&spec)
-			r, err := startRunner(spec, nil)
+			r, err := startRunner(spec, nil, onDisk)
 			if err == nil {
 				<-r.ended
 			}

@@ -36,7 +36,7 @@ func TestAProgramBeginsInItsGroups(t *testing.T) {
 			}
 		}
 		spec.Enclosure.Join = []string{at("group/cgroup.procs")}
-		r, err := startRunner(spec, nil)
+		r, err := startRunner(spec, nil, onDisk)
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -56,12 +56,12 @@ func TestWhoWaitsAtAGate(t *testing.T) {
 	} {
 		spec := atGate(t, c.tells)
 		c.spoil(&spec)
-		r, err := startRunner(spec, nil)
+		r, err := startRunner(spec, nil, onDisk)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		end := <-r.ended
-		out := content(t, spec.Stdout)
+		out := printed(t, spec.Stdout)
 		if c.code == 9 { // it is told all, and becomes the enclosure's own command
 			if end.code != 9 || !strings.Contains(out, `"Command":["echo the shell does it"]`) {
 				t.Errorf("%s: %+v, the runner was told %q", name, end, out)
@@ -103,7 +103,7 @@ func TestStoppedAtAGate(t *testing.T) {
 		t.Skip("this kernel, or a container, lets no process trace its child:", err)
 	}
 	spec := atGate(t, "touch here; sleep 1000")
-	r, err := startRunner(spec, nil)
+	r, err := startRunner(spec, nil, onDisk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +114,8 @@ func TestStoppedAtAGate(t *testing.T) {
 	s := &supervisor{spec: spec, runner: r}
 	s.kill(grid.CauseStopped, "it is over")
 	if end := <-r.ended; end.signal != int(unix.SIGKILL) && end.code == 4 ||
-		content(t, spec.Stdout) != "" {
-		t.Errorf("%+v, it said %q", end, content(t, spec.Stdout))
+		printed(t, spec.Stdout) != "" {
+		t.Errorf("%+v, it said %q", end, printed(t, spec.Stdout))
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *runner) look() {
 		}
 		began := time.Now()
 		if report, over := w.measure(began); over {
-			r.exceeded <- report
+			r.exceed(report)
 			return
 		}
 		wait = pauseAfter(time.Since(began))

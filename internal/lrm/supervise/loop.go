@@ -17,9 +17,11 @@ const checkEvery = 100 * time.Millisecond
 // supervisor watches over one runner. All fields belong to the goroutine of run.
 type supervisor struct {
 	spec     Spec
+	own      lrm.Identity // this process
 	runner   *runner
 	warm     *warm // kept from the attempt before, or for the next one; nil: none
 	recorder *lrm.Recorder
+	onDisk   func() error // waits for the record's last start or end; nil: there is none
 	out      *json.Encoder
 	commands <-chan command
 	term     <-chan os.Signal
@@ -194,6 +196,8 @@ func (s *supervisor) judge(end runnerEnd) Ending {
 	switch {
 	case s.verdict != nil:
 		e.Report = *s.verdict
+	case end.lost != nil:
+		e.Report = sandboxFailure(end.lost)
 	case end.overflowed:
 		e.Report = Report{Cause: grid.CauseOutput, Text: outputText(s.spec.Limits)}
 	case s.spec.Reports && end.report != nil:

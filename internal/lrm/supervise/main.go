@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 	"github.com/mrsmesh/mrsmesh/pkg/grid"
@@ -29,6 +30,7 @@ func Main() int {
 	go readCommands(commands)
 	var kept *warm
 	defer func() { kept.end() }()
+	own := ownIdentity()
 	for {
 		select {
 		case <-term:
@@ -53,7 +55,7 @@ func Main() int {
 				kept = nil
 			}
 			var again bool
-			if again, kept = superviseOne(*c.Spec, kept, commands, term); !again {
+			if again, kept = superviseOne(*c.Spec, own, kept, commands, term); !again {
 				return 0
 			}
 		}
@@ -63,14 +65,17 @@ func Main() int {
 // superviseOne takes an attempt from its start to its end, in the sandbox that was kept for it if
 // there is one. It reports whether this process may do so again, and keeps the sandbox if it can.
 func superviseOne(
-	spec Spec, kept *warm, commands <-chan command, term <-chan os.Signal,
+	spec Spec, own lrm.Identity, kept *warm, commands <-chan command, term <-chan os.Signal,
 ) (again bool, next *warm) {
 	s := &supervisor{
-		spec: spec, lease: spec.LeaseUntil, meter: newMeter(spec), warm: kept,
+		spec: spec, own: own, lease: spec.LeaseUntil, warm: kept,
 		commands: commands, term: term, out: json.NewEncoder(os.Stdout),
 	}
 	settled := settle(spec.LogPath)
 	end := s.run()
+	if s.commands == nil {
+		s.closeRecord() // before others hear of the end
+	}
 	s.sayFarewell()
 	again = settled && !s.told && s.commands != nil
 	if !again || s.verdict != nil || s.frozen || !s.heldTill.IsZero() {
@@ -80,6 +85,7 @@ func superviseOne(
 	again = again && (s.warm != nil || childless()) &&
 		logTo(os.DevNull) && os.Chdir(nowhere) == nil
 	s.tell(message{Exited: &end, Again: again, Kept: again && s.warm != nil})
+	s.closeRecord()
 	return again, s.warm
 }
 
@@ -117,19 +123,20 @@ func (s *supervisor) run() Ending {
 	if err != nil {
 		return Ending{Report: sandboxFailure(err)}
 	}
-	defer recorder.Close()
 	s.recorder = recorder
 	if lrm.BootNow() >= s.lease {
 		return Ending{Report: Report{Cause: grid.CauseStopped, Text: "the lease ended before the start"}}
 	}
 	// Without the record nothing may run: two attempts could not be told apart.
-	if err := recorder.Append(lrm.Record{
-		Event: lrm.RecordStarted, Supervisor: ownIdentity(),
+	if s.onDisk, err = recorder.AppendSoon(lrm.Record{
+		Event: lrm.RecordStarted, Supervisor: s.own,
 	}); err != nil {
 		return Ending{Report: sandboxFailure(err)}
 	}
 	end := s.attempt()
-	if err := recorder.Append(lrm.Record{
+	// The agent hears of the end while that goes to the disk: should the machine die within that
+	// moment, the record says no more than that the attempt may have run until then.
+	if s.onDisk, err = recorder.AppendSoon(lrm.Record{
 		Event: lrm.RecordEnded, Cause: end.Cause.String(),
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, "supervisor:", err)
@@ -137,10 +144,27 @@ func (s *supervisor) run() Ending {
 	return end
 }
 
+// closeRecord closes the record when what was written last is on disk.
+func (s *supervisor) closeRecord() {
+	if s.recorder == nil {
+		return
+	}
+	if s.onDisk != nil {
+		if err := s.onDisk(); err != nil {
+			fmt.Fprintln(os.Stderr, "supervisor:", err)
+		}
+	}
+	s.recorder.Close()
+	s.recorder, s.onDisk = nil, nil
+}
+
 func (s *supervisor) attempt() Ending {
-	r, err := startRunner(s.spec, s.warm)
+	r, err := startRunner(s.spec, s.warm, s.onDisk)
 	if err != nil {
 		return Ending{Report: sandboxFailure(err)}
+	}
+	if s.meter = beganAt(time.Now(), s.spec); s.warm != nil && r.warm == s.warm {
+		s.meter = s.warm.meter
 	}
 	s.runner, s.warm = r, nil
 	s.begin()
@@ -149,6 +173,7 @@ func (s *supervisor) attempt() Ending {
 	s.pauseClock()
 	if status.kept {
 		s.warm = r.warm
+		s.warm.meter = s.meter
 	}
 	return s.judge(status)
 }

@@ -45,6 +45,13 @@ func newMeter(spec Spec) meter {
 	return m
 }
 
+// beganAt is the meter of a runner that has begun at a time and used nothing yet.
+func beganAt(now time.Time, spec Spec) meter {
+	m := newMeter(spec)
+	m.at = now
+	return m
+}
+
 func scale(d time.Duration, by float64) time.Duration {
 	return time.Duration(math.Round(float64(d) * by))
 }

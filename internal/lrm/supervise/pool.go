@@ -108,7 +108,7 @@ func (pool *Pool) Start(
 
 // order makes the line by which a supervisor gets a spec.
 func order(dir string, spec *Spec) ([]byte, error) {
-	spec.LogPath = filepath.Join(dir, logName)
+	spec.LogPath = filepath.Join(dir, lrm.LogName)
 	return encodeLine(command{Attempt: spec.Attempt, Spec: spec})
 }
 

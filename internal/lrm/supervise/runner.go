@@ -33,7 +33,8 @@ type runner struct {
 	gated    sync.WaitGroup // its program waits at a gate
 	stdout   *capture
 	stderr   *capture
-	warm     *warm // whose task it is; nil: it has a process of its own
+	warm     *warm        // whose task it is; nil: it has a process of its own
+	recorded func() error // returns when the start is on disk: before that nothing of it runs
 }
 
 // runnerEnd holds what the system tells about a runner's end.
@@ -43,32 +44,26 @@ type runnerEnd struct {
 	signal     int // 0 = not killed by one
 	text       string
 	overflowed bool
-	told       bool // code is that of a warm sandbox's task
-	kept       bool // the sandbox is ready for the next one
+	lost       error // why what it printed was not kept; nil: it was
+	told       bool  // code is that of a warm sandbox's task
+	kept       bool  // the sandbox is ready for the next one
 }
 
-// startRunner starts a runner, in the sandbox that was kept where the spec asks for that.
-func startRunner(spec Spec, kept *warm) (*runner, error) {
+// startRunner starts a runner, in the sandbox that was kept where the spec asks for that. A sandbox
+// is made while recorded waits; what it is for begins when that has returned, if without an error.
+func startRunner(spec Spec, kept *warm, recorded func() error) (*runner, error) {
 	r := &runner{
 		spec: spec, overflow: make(chan struct{}, 1), exceeded: make(chan Report, 1),
 		ended: make(chan runnerEnd, 1), gone: make(chan struct{}),
 		prepares: make(chan bool, 2), // on and off
+		recorded: recorded,
 	}
-	var err error
-	if r.stdout, err = newCapture(spec.Stdout, spec.Limits.OutputBytes, r.overflow); err != nil {
-		return nil, err
-	}
-	if r.stderr, err = newCapture(spec.Stderr, spec.Limits.OutputBytes, r.overflow); err != nil {
-		r.stdout.close()
-		return nil, err
-	}
+	r.stdout, r.stderr = r.newCapture(spec.Stdout), r.newCapture(spec.Stderr)
 	if spec.Tree {
 		adoptOrphans()
 	}
 	reportRead, err := r.start(kept)
 	if err != nil {
-		r.stdout.close()
-		r.stderr.close()
 		return nil, fmt.Errorf("start runner: %w", err)
 	}
 	if r.warm != nil {
@@ -88,17 +83,25 @@ func (r *runner) start(kept *warm) (report *os.File, err error) {
 	if r.spec.Warm != nil && r.startWarm(kept) == nil {
 		return nil, nil
 	}
-	if r.spec.Enclosure != nil {
-		r.prepare(enclosed(r.spec.Enclosure))
+	if e := r.spec.Enclosure; e != nil {
+		if e.Gate == nil {
+			if err = r.recorded(); err != nil {
+				return nil, err
+			}
+		}
+		r.prepare(enclosed(e))
 		var g *gate
 		err = startApart(r.gone, func() (err error) {
-			g, err = startEnclosed(r.cmd, r.spec.Enclosure, r.spec.Idle)
+			g, err = startEnclosed(r.cmd, e, r.spec.Idle)
 			return err
 		})
 		if err == nil {
 			r.admit(g)
 			return nil, nil
 		}
+	}
+	if err = r.recorded(); err != nil {
+		return nil, err
 	}
 	reportRead, reportWrite, err := os.Pipe()
 	if err != nil {
@@ -142,18 +145,31 @@ func (l laterReader) Read(p []byte) (int, error) {
 	return l.Reader.Read(p)
 }
 
-// admit lets a program begin that waits at a gate, once it is bounded; one that cannot be
-// is killed. reap waits for that.
+// admit lets a program begin that waits at a gate, once it is bounded and its start recorded; one
+// that cannot be is killed. reap waits for that.
 func (r *runner) admit(g *gate) {
 	if g == nil {
 		return
 	}
 	r.gated.Go(func() {
+		if err := r.recorded(); err != nil {
+			g.close()
+			r.exceed(sandboxFailure(err))
+			return
+		}
 		if err := g.open(); err != nil {
 			fmt.Fprintln(os.Stderr, "supervisor:", err)
 			_ = r.cmd.Process.Kill()
 		}
 	})
+}
+
+// exceed has the program killed, for the first reason there is.
+func (r *runner) exceed(why Report) {
+	select {
+	case r.exceeded <- why:
+	default:
+	}
 }
 
 // prepare gives the command what each has, the runner and what it is to become.
@@ -234,6 +250,7 @@ func (r *runner) reap(reportFrom *os.File) {
 	r.stdout.close()
 	r.stderr.close()
 	end.overflowed = r.stdout.full.Load() || r.stderr.full.Load()
+	end.lost = errors.Join(r.stdout.lost, r.stderr.lost)
 	state := r.cmd.ProcessState
 	if state == nil {
 		end.text = fmt.Sprint(err)
@@ -271,25 +288,31 @@ func readReport(from io.Reader, prepares chan<- bool) *Report {
 	}
 }
 
-// capture is a stream's file that stops growing at its limit.
+// capture is a stream's file that stops growing at its limit. There is none before something is
+// printed: to make a file takes longer than many a program.
 type capture struct {
-	file     *os.File
+	path     string
+	file     *os.File // nil: nothing was printed, or nothing can be kept
 	left     int64
 	overflow chan<- struct{}
 	full     atomic.Bool
+	lost     error       // why nothing is kept of what was printed; nil: it is
+	failed   func(error) // told of that
 }
 
-func newCapture(path string, limit int64, overflow chan<- struct{}) (*capture, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("keep output: %w", err)
+func (r *runner) newCapture(path string) *capture {
+	return &capture{
+		path: path, left: r.spec.Limits.OutputBytes, overflow: r.overflow,
+		failed: func(err error) { r.exceed(sandboxFailure(err)) },
 	}
-	return &capture{file: f, left: limit, overflow: overflow}, nil
 }
 
 // Write keeps what fits and takes the rest without keeping it, so that the
 // program is ended by the supervisor and not by a broken pipe.
 func (c *capture) Write(p []byte) (int, error) {
+	if !c.opened() {
+		return len(p), nil
+	}
 	keep := p[:min(int64(len(p)), c.left)]
 	n, err := c.file.Write(keep)
 	c.left -= int64(n)
@@ -303,4 +326,23 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (c *capture) close() { _ = c.file.Close() }
+// opened reports whether there is a file, and makes it when it is asked first.
+func (c *capture) opened() bool {
+	if c.file != nil || c.lost != nil {
+		return c.lost == nil
+	}
+	file, err := os.OpenFile(c.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		c.lost = fmt.Errorf("keep output: %w", err)
+		c.failed(c.lost)
+		return false
+	}
+	c.file = file
+	return true
+}
+
+func (c *capture) close() {
+	if c.file != nil {
+		_ = c.file.Close()
+	}
+}

@@ -18,7 +18,7 @@ func ranAs(t *testing.T, script string, change func(*Spec)) runnerEnd {
 		Stderr: filepath.Join(dir, "stderr"), Limits: lrm.Limits{OutputBytes: 4},
 	}
 	change(&spec)
-	r, err := startRunner(spec, nil)
+	r, err := startRunner(spec, nil, onDisk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ const (
 	specTimeout  = 10 * time.Second // for the first line, while a busy machine starts the supervisor
 	orphanGrace  = time.Second      // for a sandbox whose supervisor died
 	stopTimeout  = 5 * time.Second  // then a supervisor that does not stop is killed itself
-	logName      = "supervisor.log"
 )
 
 // Hooks are what an adapter does for an attempt besides.

@@ -38,7 +38,8 @@ func (w *witness) over(spec Spec) *supervisor {
 	}
 	w.t.Cleanup(func() { recorder.Close() })
 	return &supervisor{
-		spec: spec, recorder: recorder, out: json.NewEncoder(&w.out), meter: newMeter(spec),
+		spec: spec, own: ownIdentity(), recorder: recorder, out: json.NewEncoder(&w.out),
+		meter: newMeter(spec),
 		lease: lrm.BootNow().Add(time.Hour), commands: make(chan command),
 	}
 }
@@ -329,12 +330,16 @@ func TestAnAttemptFromItsStartToItsEnd(t *testing.T) {
 			grid.CauseSandbox, 0, "start runner: fork/exec", "started, ended",
 		},
 		"no place for its output": {
-			"", func(s *supervisor) { s.spec.Stdout = s.spec.Dir }, nil,
-			grid.CauseSandbox, 0, "keep output: open", "started, ended",
+			"echo text", func(s *supervisor) { s.spec.Stdout = s.spec.Dir }, nil,
+			grid.CauseSandbox, 0, "keep output: open", ends,
 		},
 		"no place for its errors": {
-			"", func(s *supervisor) { s.spec.Stderr = s.spec.Dir }, nil,
-			grid.CauseSandbox, 0, "keep output: open", "started, ended",
+			"echo text >&2; sleep 1000", func(s *supervisor) { s.spec.Stderr = s.spec.Dir }, nil,
+			grid.CauseSandbox, 0, "keep output: open", ends,
+		},
+		"no place that it needs": {
+			"exit 3", func(s *supervisor) { s.spec.Stderr = s.spec.Dir }, nil,
+			grid.CauseExited, 3, "", ends,
 		},
 		"prints too much": {
 			"printf 12345; sleep 1000", nil, nil, grid.CauseOutput, 0,

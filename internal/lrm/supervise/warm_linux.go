@@ -32,6 +32,7 @@ type warm struct {
 	told   *bufio.Reader // of done
 	prints [2]*os.File   // what its tasks print to their two streams
 	calm   []member      // its processes while no task runs; nil before it is ready
+	meter  meter         // of all its tasks together, between two of them
 }
 
 // startWarm gives the runner's task to the sandbox that was kept, if there is one and it lives,
@@ -58,7 +59,8 @@ func (r *runner) openWarm() (*warm, error) {
 		w.close()
 		return nil, err
 	}
-	e := r.spec.Warm.Enclosure
+	e := new(*r.spec.Warm.Enclosure)
+	e.Filter = r.spec.Enclosure.Filter
 	w.cmd = enclosed(e)
 	w.cmd.Stdout, w.cmd.Stderr, w.cmd.Dir = theirs[2], theirs[3], nowhere
 	asLeader(w.cmd)
@@ -144,7 +146,7 @@ func (w *warm) fits(spec Spec) bool {
 func (r *runner) attend() {
 	w := r.warm
 	pumps := [2]*pump{newPump(w.prints[0], r.stdout), newPump(w.prints[1], r.stderr)}
-	code, clean, err := w.run(r.spec.Warm.Task)
+	code, clean, err := r.runWarm()
 	kept := err == nil && clean && w.settled()
 	if !kept {
 		w.kill(r.spec.FreezeDir)
@@ -159,7 +161,10 @@ func (r *runner) attend() {
 	r.gated.Wait()
 	r.stdout.close()
 	r.stderr.close()
-	end := runnerEnd{overflowed: r.stdout.full.Load() || r.stderr.full.Load(), kept: kept}
+	end := runnerEnd{
+		overflowed: r.stdout.full.Load() || r.stderr.full.Load(), kept: kept,
+		lost: errors.Join(r.stdout.lost, r.stderr.lost),
+	}
 	state := w.cmd.ProcessState
 	switch {
 	case err == nil:
@@ -171,6 +176,16 @@ func (r *runner) attend() {
 		end.text = err.Error()
 	}
 	r.ended <- end
+}
+
+// runWarm runs the task once its start is recorded.
+func (r *runner) runWarm() (code int, clean bool, err error) {
+	if err = r.recorded(); err != nil {
+		r.exceed(sandboxFailure(err))
+		<-r.warm.dead // so that this counts, and not its end
+		return 0, false, err
+	}
+	return r.warm.run(r.spec.Warm.Task)
 }
 
 var errWarm = errors.New("a warm sandbox does not tell how its task ended")

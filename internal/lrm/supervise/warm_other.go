@@ -3,7 +3,7 @@
 package supervise
 
 // warm is none: sandboxes are not started from here.
-type warm struct{}
+type warm struct{ meter meter }
 
 func (*warm) fits(Spec) bool { return false }
 

@@ -64,6 +64,15 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
+// printed reads the file of a stream; there is none where nothing was printed.
+func printed(t *testing.T, path string) string {
+	t.Helper()
+	if !exists(path) {
+		return ""
+	}
+	return content(t, path)
+}
+
 // Where a program can be bounded before its first step it runs in the runner's place, with all
 // that its enclosure promises; else the runner does, and is told what it is to become.
 func TestWhoIsStarted(t *testing.T) {
@@ -100,12 +109,12 @@ func TestWhoIsStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.spoil(&spec)
-		r, err := startRunner(spec, nil)
+		r, err := startRunner(spec, nil, onDisk)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		end := <-r.ended
-		out := content(t, spec.Stdout)
+		out := printed(t, spec.Stdout)
 		nice, policy := lowNice, 0
 		if spec.Idle {
 			nice, policy = idleNice, schedIdle
@@ -149,7 +158,7 @@ func TestARunnersPlace(t *testing.T) {
 	for _, idle := range []bool{false, true} {
 		spec := program(t, "sleep 1000 & sleep 1000")
 		spec.Idle = idle
-		r, err := startRunner(spec, nil)
+		r, err := startRunner(spec, nil, onDisk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +191,7 @@ func TestARunnersPlace(t *testing.T) {
 func TestARunnersEndIsTheEnd(t *testing.T) {
 	t.Parallel()
 	spec := program(t, "sleep 1000 >/dev/null 2>&1 & exit 3")
-	r, err := startRunner(spec, nil)
+	r, err := startRunner(spec, nil, onDisk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +204,7 @@ func TestARunnersEndIsTheEnd(t *testing.T) {
 	}
 	leaves := self + ` __runner leave pid >/dev/null 2>&1 & `
 	spec = program(t, leaves+`while ! [ -s pid ]; do :; done; exit 3`)
-	if r, err = startRunner(spec, nil); err != nil {
+	if r, err = startRunner(spec, nil, onDisk); err != nil {
 		t.Fatal(err)
 	}
 	end := <-r.ended
@@ -213,10 +222,9 @@ func TestARunnersEndIsTheEnd(t *testing.T) {
 func TestAStreamWithoutSpace(t *testing.T) {
 	t.Parallel()
 	overflow := make(chan struct{}, 1)
-	c, err := newCapture("/dev/full", 100, overflow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := &runner{overflow: overflow, exceeded: make(chan Report, 1)}
+	r.spec.Limits.OutputBytes = 100
+	c := r.newCapture("/dev/full")
 	n, err := c.Write([]byte("text"))
 	if n != 4 || err != nil || !c.full.Load() || len(overflow) != 1 {
 		t.Errorf("wrote %d, %v, full: %v", n, err, c.full.Load())
@@ -226,9 +234,8 @@ func TestAStreamWithoutSpace(t *testing.T) {
 	if err = os.WriteFile(path, []byte("of an earlier attempt"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = newCapture(path, 6, overflow); err != nil {
-		t.Fatal(err)
-	}
+	r.spec.Limits.OutputBytes = 6
+	c = r.newCapture(path)
 	for _, text := range []string{"ab", "cd", "ef", "", "gh"} {
 		n, err = c.Write([]byte(text))
 		if n != len(text) || err != nil || c.full.Load() != (text == "gh") {
@@ -237,6 +244,20 @@ func TestAStreamWithoutSpace(t *testing.T) {
 	}
 	if c.close(); content(t, path) != "abcdef" || heldOpen(t, path) {
 		t.Errorf("it holds %q, open: %v", content(t, path), heldOpen(t, path))
+	}
+	silent := r.newCapture(filepath.Join(t.TempDir(), "silent"))
+	if silent.close(); exists(silent.path) {
+		t.Error("there is a file of what was not printed")
+	}
+	nowhere := r.newCapture(filepath.Join(t.TempDir(), "none", "stream"))
+	for range 2 { // the first is told
+		if n, err := nowhere.Write([]byte("text")); n != 4 || err != nil || nowhere.lost == nil {
+			t.Errorf("nowhere: wrote %d, %v, lost: %v", n, err, nowhere.lost)
+		}
+	}
+	nowhere.close()
+	if len(r.exceeded) != 1 {
+		t.Error("a program runs on whose output cannot be kept")
 	}
 }
 

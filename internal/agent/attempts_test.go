@@ -33,7 +33,7 @@ func TestWhatASandboxIsTold(t *testing.T) {
 	dir := filepath.Join(b.cfg.StateDir, "attempts", "mfrggzdfmztwq2lk.0-1")
 	want := lrm.Attempt{
 		ID: testAttempt, Task: task, Dir: dir,
-		Inputs: []lrm.Bind{{SandboxPath: "/in/x", HostPath: filepath.Join(dir, "in", "0")}},
+		Inputs: []lrm.Bind{{SandboxPath: "/in/x", HostPath: filepath.Join(dir, "in-0")}},
 		Limits: lrm.Limits{
 			MilliCPUs: 700, MemoryBytes: 300 << 20, DiskBytes: task.Need.Counted().DiskBytes,
 			OutputBytes: b.cfg.OutputBytes, WallTime: time.Minute,

@@ -42,6 +42,7 @@
 //	group_recover.go a group made anew without those that are lost for good
 //	group_view.go    groups as people see them
 //	work.go      attempts: start, lease, suspension, stop, what they left
+//	spares.go    their emptied directories, for the next ones
 //	farewell.go  whom to tell of an attempt should the agent die
 //	staging.go   inputs and modules fetched before a start
 //	steer.go     what those may ask from afar whom the owner lists

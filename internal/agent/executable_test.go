@@ -28,9 +28,9 @@ func TestInputsAndOutputsKeepTheXBit(t *testing.T) {
 	if s := await[step.Staged](b); s.Problem != "" {
 		t.Fatal(s.Problem)
 	}
-	inputs := filepath.Join(b.work.attemptDir(testAttempt), "in")
-	for name, want := range map[string]os.FileMode{"0": 0o700, "1": 0o600} {
-		info, err := os.Stat(filepath.Join(inputs, name))
+	dir := b.work.attemptDir(testAttempt)
+	for name, want := range map[string]os.FileMode{"in-0": 0o700, "in-1": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("input %s: %v, %v; want mode %o", name, info, err, want)
 		}

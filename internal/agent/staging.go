@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -78,8 +77,8 @@ func (w *workshop) stoppedIdle(id grid.AttemptID) {
 }
 
 func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64, error) {
-	if err := os.Mkdir(job.dir, 0o700); err != nil {
-		return 0, fmt.Errorf("make the attempt's directory: %w", err)
+	if err := w.spares.take(job.dir); err != nil {
+		return 0, err
 	}
 	key, err := w.a.openKey(e.Key)
 	if err != nil {
@@ -96,15 +95,8 @@ func (w *workshop) prepare(ctx context.Context, e step.Stage, job *work) (int64,
 		}
 		job.cid = e.Module.CID
 	}
-	if len(e.Inputs) == 0 {
-		return moved, nil
-	}
-	inputs := filepath.Join(job.dir, "in")
-	if err := os.Mkdir(inputs, 0o700); err != nil {
-		return moved, fmt.Errorf("make the inputs' directory: %w", err)
-	}
 	for i, in := range e.Inputs {
-		path := filepath.Join(inputs, fmt.Sprint(i))
+		path := filepath.Join(job.dir, fmt.Sprintf("in-%d", i))
 		if err := layOut(ctx, w.a.data, key, in, path); err != nil {
 			return moved, fmt.Errorf("lay out %s: %w", in.Path, err)
 		}

@@ -227,7 +227,7 @@ func TestWhatAnAgentKeepsIsPrivate(t *testing.T) {
 	if err != nil || seen < 8 {
 		t.Errorf("%d files and directories, %v", seen, err)
 	}
-	for _, dir := range []string{"", "attempts", "deaths", "modules"} {
+	for _, dir := range []string{"", "attempts", "deaths", "modules", "spare"} {
 		info, err := os.Stat(filepath.Join(c.StateDir, dir))
 		if err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("directory %q: %v, %v", dir, info, err)

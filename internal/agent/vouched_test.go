@@ -103,9 +103,9 @@ func TestOnlyWhatWasSignedStarts(t *testing.T) {
 		},
 		"a signature of another one": {sig: other, want: "the module is another one"},
 		"a changed input": {
-			template, write("inpuX", "attempts", "*", "in", "0"), "the input /in/x: ",
+			template, write("inpuX", "attempts", "*", "in-0"), "the input /in/x: ",
 		},
-		"a module with other inputs": {module, write("inpuX", "attempts", "*", "in", "0"), ""},
+		"a module with other inputs": {module, write("inpuX", "attempts", "*", "in-0"), ""},
 		"not signed":                 {want: "the job is not signed"},
 		"signed by another":          {sig: byBob, want: "signer is not on its list"},
 		"a key that left the list": {template, func(_ *testing.T, b *bench) {

@@ -22,6 +22,7 @@ type workshop struct {
 	a       *Agent
 	dir     string // attempts/, one directory for each attempt
 	deaths  string // deaths/, where supervisors leave whom to tell of attempts that are gone
+	spares  *spares
 	modules *modules
 
 	mu       sync.Mutex
@@ -69,12 +70,13 @@ func newWorkshop(a *Agent, stateDir string) (*workshop, error) {
 	shelf := filepath.Join(stateDir, "modules")
 	w := &workshop{
 		a: a, dir: filepath.Join(stateDir, "attempts"), deaths: filepath.Join(stateDir, "deaths"),
+		spares:   &spares{dir: filepath.Join(stateDir, "spare")},
 		modules:  newModules(shelf, a.data),
 		attempts: make(map[grid.AttemptID]*work),
 	}
 	// What an earlier run left under these directories, which only this agent
 	// writes, belongs to attempts that died with it.
-	for _, dir := range []string{w.dir, w.deaths, shelf} {
+	for _, dir := range []string{w.dir, w.deaths, w.spares.dir, shelf} {
 		if err := lrm.RemoveTree(dir); err != nil {
 			return nil, fmt.Errorf("clear %s: %w", dir, err)
 		}
@@ -432,7 +434,7 @@ func (w *workshop) discard(e step.Discard) {
 				w.a.log.Warn("a module could not be removed", "cid", string(job.cid), "error", err)
 			}
 		}
-		if err := lrm.RemoveTree(job.dir); err != nil { // a directory that stage made, and nobody else
+		if err := w.spares.give(job.dir); err != nil { // a directory that stage made, and nobody else
 			w.a.log.Warn("an attempt's directory could not be removed",
 				"attempt", e.Attempt.String(), "error", err)
 		}

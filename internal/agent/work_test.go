@@ -239,7 +239,7 @@ func TestAttemptRuns(t *testing.T) {
 	b := newBench(t, fake.New(fake.Config{}))
 	b.stage()
 	if text, err := os.ReadFile(filepath.Join(
-		b.work.attemptDir(testAttempt), "in", "0",
+		b.work.attemptDir(testAttempt), "in-0",
 	)); err != nil || string(text) != "input" {
 		t.Errorf("the input is laid out as %q, %v", text, err)
 	}

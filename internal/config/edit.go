@@ -150,11 +150,10 @@ func insertUnder(text []byte, key, block *yaml.Node, written string) []byte {
 	return splice(text, at, at, line)
 }
 
-// plain matches values that need no quotes in YAML, also within braces.
-var plain = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
-
 // quoted is a text as a YAML scalar.
 func quoted(text string) string {
+	// What needs no quotes, also within braces.
+	plain := regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./@+-]*$`)
 	var back yaml.Node
 	bare := plain.MatchString(text) && yaml.Unmarshal([]byte(text), &back) == nil
 	if !bare || back.Content[0].Tag == "!!null" {
@@ -284,9 +283,9 @@ func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
 	rest := text[at:]
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&yaml.DoubleQuotedStyle != 0:
-		return matchEnd(at, rest, doubleQuoted)
+		return matchEnd(at, rest, `^"(?:[^"\\\n]|\\.)*"`)
 	case n.Kind == yaml.ScalarNode && n.Style&yaml.SingleQuotedStyle != 0:
-		return matchEnd(at, rest, singleQuoted)
+		return matchEnd(at, rest, `^'(?:[^'\n]|'')*'`)
 	case n.Kind == yaml.ScalarNode && n.Style&^yaml.FlowStyle == 0:
 		return at + len(n.Value), bytes.HasPrefix(rest, []byte(n.Value)) && n.Value != ""
 	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
@@ -302,11 +301,6 @@ func nodeEnd(text []byte, n *yaml.Node) (int, bool) {
 	return at + next + 1, next >= 0
 }
 
-var (
-	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"`)
-	singleQuoted = regexp.MustCompile(`^'(?:[^'\n]|'')*'`)
-)
-
 // colonEnd returns the end of the colon behind a key; false for a key that has none.
 func colonEnd(text []byte, key *yaml.Node) (int, bool) {
 	at, ok := nodeEnd(text, key)
@@ -314,8 +308,8 @@ func colonEnd(text []byte, key *yaml.Node) (int, bool) {
 	return len(text) - len(rest) + 1, ok && bytes.HasPrefix(rest, []byte(":"))
 }
 
-func matchEnd(at int, rest []byte, pattern *regexp.Regexp) (int, bool) {
-	found := pattern.FindIndex(rest)
+func matchEnd(at int, rest []byte, pattern string) (int, bool) {
+	found := regexp.MustCompile(pattern).FindIndex(rest)
 	if found == nil {
 		return at, false
 	}

@@ -178,6 +178,9 @@ func (m *maker) plainly(line string, kinds []string) bool {
 func (m *maker) returning(command template, returns []template, kind string) error {
 	line := command.fill(func(string) string { return item })
 	m.out.document["command"] = []string{shell, "-c", line}
+	if words := strings.Split(line, " "); isSimple(words) {
+		m.out.document["command"] = words
+	}
 	m.out.document["outputs"] = outputs(home, returns)
 	return m.eachItem(func(number int, argument string) (string, string, error) {
 		if _, err := m.filesOf(returns, number, argument); err != nil {

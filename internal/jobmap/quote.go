@@ -2,6 +2,7 @@ package jobmap
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -61,4 +62,25 @@ func unquote(line string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// isSimple reports whether words are a command that sh would start as they are: a shell of its own
+// takes as long as many a command. An item stands for a plain text.
+func isSimple(words []string) bool {
+	for i, word := range words {
+		if i == 0 && (strings.ContainsAny(word, "={") || slices.Contains(ofTheShell(), word)) ||
+			!plain(strings.ReplaceAll(word, item, "x")) {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+// ofTheShell are the words that mean something to a shell itself where a command begins.
+func ofTheShell() []string {
+	return strings.Fields(`. : [ alias bg break builtin case cd command continue declare dirs disown
+		do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts
+		hash if in jobs kill let local logout popd printf pushd pwd read readonly return select set
+		shift shopt source suspend test then time times trap true type typeset ulimit umask unalias
+		unset until wait while`)
 }

@@ -24,17 +24,19 @@ type template struct {
 	parts []string // texts and replacement strings by turns, a text first
 }
 
-var (
-	replacedPattern = regexp.MustCompile(`\{(\.|/|//|/\.|#|)\}`)
+// What is looked for in templates. Each is compiled where it is needed, because every start of the
+// program would wait for it.
+const (
+	replacedPattern = `\{(\.|/|//|/\.|#|)\}`
 	// What GNU parallel replaces besides: positions, Perl, its slot, and what --plus adds.
-	unknownPattern = regexp.MustCompile(
-		`\{(-?[0-9]+(\.|/|//|/\.)?|%|##|\+[./]*|/?\.\.\.?)\}|\{(-?[0-9]+)?=`)
+	unknownPattern = `\{(-?[0-9]+(\.|/|//|/\.)?|%|##|\+[./]*|/?\.\.\.?)\}|\{(-?[0-9]+)?=`
+	bracedPattern  = `\{[^{}\s]*\}` // words in braces, which look like replacement strings
 )
 
 // parseTemplate finds the replacement strings of a text. Those of GNU parallel that mean
 // nothing here are refused; other texts in braces stay as they are.
 func parseTemplate(text string) (template, error) {
-	switch found := unknownPattern.FindString(text); {
+	switch found := regexp.MustCompile(unknownPattern).FindString(text); {
 	case found == "{%}":
 		return template{}, fmt.Errorf("%s: there are no job slots on a mesh, a task runs on "+
 			"whichever site is free; use {#}, the number of the task", found)
@@ -44,7 +46,7 @@ func parseTemplate(text string) (template, error) {
 	}
 	var t template
 	at := 0
-	for _, match := range replacedPattern.FindAllStringIndex(text, -1) {
+	for _, match := range regexp.MustCompile(replacedPattern).FindAllStringIndex(text, -1) {
 		t.parts = append(t.parts, text[at:match[0]], text[match[0]:match[1]])
 		at = match[1]
 	}
@@ -63,14 +65,12 @@ func (t template) kinds() []string {
 	return out
 }
 
-// bracedPattern finds words in braces, which look like replacement strings.
-var bracedPattern = regexp.MustCompile(`\{[^{}\s]*\}`)
-
 // unknown is a word in braces that is replaced by nothing, or empty. A command may have one, such
 // as {print} of awk; the name of a file hardly has.
 func (t template) unknown() string {
+	braced := regexp.MustCompile(bracedPattern)
 	for i := 0; i < len(t.parts); i += 2 {
-		if found := bracedPattern.FindString(t.parts[i]); found != "" {
+		if found := braced.FindString(t.parts[i]); found != "" {
 			return found
 		}
 	}

@@ -143,13 +143,12 @@ func dependency(text string) ([]string, error) {
 	return ids, nil
 }
 
-var later = regexp.MustCompile(`^now\+(\d{1,9})(|seconds?|minutes?|hours?|days?|weeks?)$`)
-
 // moment reads a time of sbatch as a job file has it; empty: now.
 func moment(text string) string {
 	if text == "now" {
 		return ""
 	}
+	later := regexp.MustCompile(`^now\+(\d{1,9})(|seconds?|minutes?|hours?|days?|weeks?)$`)
 	found := later.FindStringSubmatch(text)
 	if found == nil {
 		return text // a job file reads the others, or says what is wrong

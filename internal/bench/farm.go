@@ -135,7 +135,7 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the agent has its own descriptor
-	p := &process{config: c, ended: make(chan struct{}), read: make(chan struct{}), board: newBoard()}
+	p := &process{config: c, ended: make(chan struct{}), board: newBoard()}
 	if p.api, err = client.New(c.API.Socket, ""); err != nil {
 		return nil, err
 	}
@@ -153,13 +153,32 @@ func (f *farm) launch(ctx context.Context, c config.Agent) (*process, error) {
 		_ = p.cmd.Wait() // its log says how it ended
 		close(p.ended)
 	}()
-	var listen context.Context
-	listen, p.deaf = context.WithCancel(ctx)
+	p.listen(ctx)
+	return p, nil
+}
+
+// listen reads the agent's events from now on, which costs both about as much as their jobs where
+// these are small.
+func (p *process) listen(ctx context.Context) {
+	ctx, p.deaf = context.WithCancel(ctx)
+	p.read = make(chan struct{})
 	go func() {
 		defer close(p.read)
-		_ = p.api.Events(listen, 0, time.Minute, p.board.note)
+		_ = p.api.Events(ctx, 0, time.Minute, p.board.note)
 	}()
-	return p, nil
+}
+
+// unwatched does something while nobody reads the events of the farm's agents.
+func (f *farm) unwatched(ctx context.Context, do func() error) error {
+	for _, p := range f.sites {
+		p.deaf()
+		<-p.read
+	}
+	err := do()
+	for _, p := range f.sites {
+		p.listen(ctx)
+	}
+	return err
 }
 
 // peers returns how many sites the agent sees, -1 if it does not answer.

@@ -41,11 +41,11 @@ func (b *bench) measureSmall(ctx context.Context) error {
 		return err
 	}
 	defer f.close()
-	if err := f.grow(ctx, smallSites); err != nil {
+	if err = f.grow(ctx, smallSites); err != nil {
 		return err
 	}
 	for _, p := range f.sites {
-		if err := p.offers(ctx, grid.KindCommand); err != nil {
+		if err = p.offers(ctx, grid.KindCommand); err != nil {
 			return err
 		}
 	}

@@ -181,8 +181,8 @@ func TestAnEndIsWrittenBeforeItIsTold(t *testing.T) {
 	}
 }
 
-// A program is metered from its start, and the tasks of a warm sandbox together: none of them begins
-// with a credit of its own.
+// A program is metered from its start, and the tasks of a warm sandbox together: none of them has a
+// credit of its own.
 func TestSinceWhenAProgramIsMetered(t *testing.T) {
 	t.Parallel()
 	w := witnessed(t)

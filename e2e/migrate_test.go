@@ -14,9 +14,9 @@ import (
 const endlessWork = "chain=100000000"
 
 // A user moves a running job: it goes on elsewhere from a state that is new, and no site is blamed.
-// One that saves nothing stays, unless it may begin anew. An owner may let it leave, too.
+// One that saves nothing stays, unless it may begin anew. An owner may let it leave, too. It is not
+// parallel: beside a job that takes a whole core, a machine with other work has none to offer.
 func TestMigrate(t *testing.T) {
-	t.Parallel()
 	m := newMesh(t, submitOnly, twoCores, twoCores)
 	id := m.begin(t, []string{"--checkpoint", "every 10m"}, endlessWork)
 	first := m.holder(t, id)

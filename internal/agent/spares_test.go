@@ -9,14 +9,21 @@ import (
 	"github.com/mrsmesh/mrsmesh/internal/lrm"
 )
 
-// A directory that an attempt has left is the next one's, and nothing of the one before is in it.
-func TestDirectoriesAreUsedAgain(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	s := &spares{dir: filepath.Join(base, "spare")}
+// newSpares are spares, and the directory beside which attempts have theirs.
+func newSpares(t *testing.T) (s *spares, base string) {
+	t.Helper()
+	base = t.TempDir()
+	s = &spares{dir: filepath.Join(base, "spare")}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return s, base
+}
+
+// A directory that an attempt has left is the next one's, and nothing of the one before is in it.
+func TestDirectoriesAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	s, base := newSpares(t)
 	first, next := filepath.Join(base, "first"), filepath.Join(base, "next")
 	if err := s.take(first); err != nil {
 		t.Fatal(err)
@@ -70,11 +77,7 @@ func TestDirectoriesAreUsedAgain(t *testing.T) {
 // No more directories are kept than there may be, and one that is gone is made anew.
 func TestSparesAreBounded(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
-	s := &spares{dir: filepath.Join(base, "spare")}
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	s, base := newSpares(t)
 	for i := range mostSpares + 2 {
 		dir := filepath.Join(base, fmt.Sprint("attempt", i))
 		if err := os.Mkdir(dir, 0o700); err != nil {

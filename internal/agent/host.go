@@ -102,11 +102,16 @@ const unsteady = "the speed was measured while the machine was busy; " +
 	"it is measured again when it is quiet"
 
 // measureHost measures what is still unknown, once the owner does not need the
-// machine and one core of work is in nobody's way.
+// machine and one core of work is in nobody's way: not in that of jobs here either, unless their
+// speed is wholly unknown.
 func (a *Agent) measureHost(now owner.Report) {
 	c, known := a.cfg.Host, a.host.known()
 	missing := c.Want.Missing(known)
 	if c.Capability == nil || missing == (hostinfo.Want{}) || time.Now().Before(a.host.again) {
+		return
+	}
+	// A better figure is worth nothing to jobs that it disturbs, and would not become one.
+	if known.CoreMFLOPS > 0 && a.work.isBusy() {
 		return
 	}
 	busy, why := a.ownerWants(now)
@@ -139,6 +144,18 @@ func (a *Agent) measureHost(now owner.Report) {
 	a.host.measure(nominal, found)
 	a.tellBoth(step.CapacityChanged{Capability: nominal})
 	a.mesh.Announce()
+}
+
+// isBusy reports whether an attempt works now.
+func (w *workshop) isBusy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range w.attempts {
+		if job.state != workEnded && !job.suspended {
+			return true
+		}
+	}
+	return false
 }
 
 // ownerWants says whether to measure would be in the owner's way.

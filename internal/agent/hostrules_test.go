@@ -145,6 +145,38 @@ func TestMeasuringAgain(t *testing.T) {
 	})
 }
 
+// While jobs work nothing is measured again beside them; where no speed is known at all, it is.
+func TestJobsAreNotMeasuredBeside(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		job       work
+		core      int64
+		wantTried bool
+	}{
+		{"a job works", work{state: workRunning}, 1, false},
+		{"a job is being started", work{state: workStarting}, 1, false},
+		{"a job is suspended", work{state: workRunning, suspended: true}, 1, true},
+		{"a job has ended", work{state: workEnded}, 1, true},
+		{"no speed is known", work{state: workRunning}, 0, true},
+	} {
+		config := plans(t, 2)[1]
+		config.Host.Machine.FreeDiskBytes, config.Host.Want = -1, hostinfo.Want{Disk: true}
+		config.Host.Capability = func(hostinfo.Measured) grid.Capability { return capability() }
+		b := newBenchOf(t, config)
+		b.host.measured.CoreMFLOPS = c.core
+		b.work.mu.Lock()
+		b.work.attempts[grid.AttemptID{}] = &c.job
+		b.work.mu.Unlock()
+		b.measureHost(owner.Report{})
+		if tried := !b.host.again.IsZero(); tried != c.wantTried {
+			t.Errorf("%s: measured: %t, want %t", c.name, tried, c.wantTried)
+		}
+		b.work.mu.Lock()
+		delete(b.work.attempts, grid.AttemptID{})
+		b.work.mu.Unlock()
+	}
+}
+
 // What was measured is told to both machines and in force; a disk's speed says nothing about
 // how steady a core's is. What makes no sense is not told.
 func TestWhatWasMeasuredIsTold(t *testing.T) {

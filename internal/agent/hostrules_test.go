@@ -149,15 +149,15 @@ func TestMeasuringAgain(t *testing.T) {
 func TestJobsAreNotMeasuredBeside(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		job       work
+		job       *work
 		core      int64
 		wantTried bool
 	}{
-		{"a job works", work{state: workRunning}, 1, false},
-		{"a job is being started", work{state: workStarting}, 1, false},
-		{"a job is suspended", work{state: workRunning, suspended: true}, 1, true},
-		{"a job has ended", work{state: workEnded}, 1, true},
-		{"no speed is known", work{state: workRunning}, 0, true},
+		{"a job works", &work{state: workRunning}, 1, false},
+		{"a job is being started", &work{state: workStarting}, 1, false},
+		{"a job is suspended", &work{state: workRunning, suspended: true}, 1, true},
+		{"a job has ended", &work{state: workEnded}, 1, true},
+		{"no speed is known", &work{state: workRunning}, 0, true},
 	} {
 		config := plans(t, 2)[1]
 		config.Host.Machine.FreeDiskBytes, config.Host.Want = -1, hostinfo.Want{Disk: true}
@@ -165,7 +165,7 @@ func TestJobsAreNotMeasuredBeside(t *testing.T) {
 		b := newBenchOf(t, config)
 		b.host.measured.CoreMFLOPS = c.core
 		b.work.mu.Lock()
-		b.work.attempts[grid.AttemptID{}] = &c.job
+		b.work.attempts[grid.AttemptID{}] = c.job
 		b.work.mu.Unlock()
 		b.measureHost(owner.Report{})
 		if tried := !b.host.again.IsZero(); tried != c.wantTried {

@@ -181,26 +181,46 @@ func TestWhatEndsAWarmSandbox(t *testing.T) {
 	})
 }
 
-// A sandbox that dies while it waits costs no attempt.
+// A sandbox that dies while it waits, or whose supervisor does, costs no attempt.
 func TestAWarmSandboxIsKilled(t *testing.T) {
 	eachSeries(t, func(t *testing.T, s series) {
-		first := s.run("true")
-		records, err := lrm.ReadRecords(s.record)
-		if err != nil || len(records) == 0 {
-			t.Fatal(records, err)
-		}
-		pid := records[0].Supervisor.PID
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		lrmtest.Until(t, "the supervisor ends", lrmtest.Patience, func() bool {
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			return err != nil || strings.Contains(string(text), ") Z ")
-		})
-		if e := s.run("true"); e.exit.Cause != grid.CauseExited || e.in == first.in {
-			t.Errorf("in %s, and %s before: %+v", e.in, first.in, e.exit)
+		for _, whole := range []bool{true, false} {
+			first := s.run("true")
+			records, err := lrm.ReadRecords(s.record)
+			if err != nil || len(records) < 2 {
+				t.Fatal(records, err)
+			}
+			supervisor := records[len(records)-2].Supervisor.PID
+			victim := supervisor
+			if !whole {
+				victim = childOf(t, supervisor)
+			}
+			if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			lrmtest.Until(t, "the supervisor ends", lrmtest.Patience, func() bool {
+				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", supervisor))
+				return err != nil || strings.Contains(string(text), ") Z ")
+			})
+			if e := s.run("true"); e.exit.Cause != grid.CauseExited || e.in == first.in {
+				t.Errorf("in %s, and %s before: %+v", e.in, first.in, e.exit)
+			}
 		}
 	})
+}
+
+// childOf is a child of one of the process's threads.
+func childOf(t *testing.T, pid int) (child int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		if n, _ := fmt.Sscan(string(text), &child); n == 1 {
+			return child
+		}
+	}
+	t.Fatal("it has no child", lists, err)
+	return 0
 }
 
 // Sandboxes are for one series alone, and for attempts of the same limits.
@@ -224,6 +244,38 @@ func TestWhoSharesASandbox(t *testing.T) {
 			if e := s.run("true", change); e.in == in || e.exit.Cause != grid.CauseExited {
 				t.Errorf("%s: in %s, and %s before: %+v", name, e.in, in, e.exit)
 			}
+		}
+	})
+}
+
+// A sandbox that no attempt of its series wants for a moment leaves its supervisor to another one.
+func TestASandboxMakesRoom(t *testing.T) {
+	eachSeries(t, func(t *testing.T, s series) {
+		first := s.run("true")
+		supervisors := func() (pids []int) {
+			records, err := lrm.ReadRecords(s.record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records {
+				if r.Event == lrm.RecordStarted {
+					pids = append(pids, r.Supervisor.PID)
+				}
+			}
+			return pids
+		}
+		var last told
+		lrmtest.Until(t, "an attempt of another series has its supervisor", lrmtest.Patience,
+			func() bool {
+				last = s.run("echo $(ls -A /work /tmp)", func(a *lrm.Attempt) {
+					a.Series = fmt.Sprint("other ", len(supervisors()))
+				})
+				all := supervisors()
+				return all[len(all)-1] == all[0]
+			})
+		empty := last.out == "/tmp: /work:\n"
+		if last.in == first.in || last.exit.Cause != grid.CauseExited || !empty {
+			t.Errorf("in %s, %+v, finding %q; in %s before", last.in, last.exit, last.out, first.in)
 		}
 	})
 }

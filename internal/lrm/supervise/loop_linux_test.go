@@ -247,7 +247,7 @@ func TestTheAgentsSide(t *testing.T) {
 	text := `{"event":1,"pid":1}` + "\n" + `{"event":2,"pid":77}` + "\n" +
 		`{"event":3,"pid":78,"again":7}` + "\n" + // a part that can be read counts for nothing
 		`{"exited":{"code":5},"again":true,"kept":true}` + "\n"
-	end, again, kept := p.listen(bufio.NewReader(strings.NewReader(text)))
+	end, again, kept := p.listen(&child{stdout: bufio.NewReader(strings.NewReader(text))})
 	wrong := end == nil || end.Code != 5 || !again || kept
 	if wrong || p.runner.Load() != 77 || len(p.events) != 2 {
 		t.Errorf("heard %+v, %v, of process %d", end, again, p.runner.Load())

@@ -35,6 +35,8 @@ func Main() int {
 		select {
 		case <-term:
 			return 0
+		case <-kept.died():
+			return 0 // what it is kept for
 		case c, ok := <-commands:
 			if !ok {
 				return 0 // the agent gave up, or has no more for it
@@ -79,7 +81,7 @@ func superviseOne(
 	s.sayFarewell()
 	again = settled && !s.told && s.commands != nil
 	if !again || s.verdict != nil || s.frozen || !s.heldTill.IsZero() {
-		s.warm.end() // it may be frozen, or half dead
+		s.warm.destroy() // it may be frozen, or half dead
 		s.warm = nil
 	}
 	again = again && (s.warm != nil || childless()) &&

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	idleTime = 2 * time.Second // that a supervisor waits for its next attempt
-	idleMost = 4               // supervisors that wait
+	idleTime = 2 * time.Second        // that a supervisor waits for its next attempt
+	idleMost = 4                      // supervisors that wait
+	warmTime = 200 * time.Millisecond // that one waits with a sandbox for attempts of its key alone
 )
 
 // Pool starts supervisors, each for one attempt at a time. One that is done, and
@@ -31,6 +32,7 @@ type Pool struct {
 	patience   time.Duration // with a supervisor that does not stop
 	idleTime   time.Duration // that one waits for its next attempt
 	pause      time.Duration // after a return, before further ones are started
+	warmTime   time.Duration // that one waits with a sandbox before it is any attempt's
 
 	mu    sync.Mutex
 	idle  []*child
@@ -43,7 +45,7 @@ type Pool struct {
 func NewPool(command []string) *Pool {
 	return &Pool{
 		command: command, processors: 1,
-		patience: stopTimeout, idleTime: idleTime, pause: launchPause,
+		patience: stopTimeout, idleTime: idleTime, pause: launchPause, warmTime: warmTime,
 	}
 }
 
@@ -63,6 +65,9 @@ type child struct {
 	used   time.Duration // processor time before the current attempt
 
 	warmUsed time.Duration // of its warm sandbox, before the current attempt
+	// evicted is called when a warm sandbox has ended that its current attempt cannot use; nil: it
+	// had none. With the supervisor, it is one goroutine's at a time.
+	evicted func()
 }
 
 // Start hands the spec to a supervisor. dir takes the supervisor's log.
@@ -210,6 +215,16 @@ func (c *child) dismiss() {
 func (c *child) abandon() {
 	_ = c.cmd.Process.Kill()
 	c.dismiss()
+	c.evict()
+}
+
+// evict tells that a sandbox of another attempt's has ended, with its supervisor or because that
+// has begun the next attempt.
+func (c *child) evict() {
+	if c.evicted != nil {
+		go c.evicted() // nobody waits until it is cleared away
+		c.evicted = nil
+	}
 }
 
 func encodeLine(c command) ([]byte, error) {

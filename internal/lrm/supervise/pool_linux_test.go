@@ -1,12 +1,14 @@
 package supervise_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -101,6 +103,67 @@ func TestEnclosureIsBoundBeforeItsFirstStep(t *testing.T) {
 	}
 	if told, err := os.ReadFile(s.Enclosure.StatusPath); err != nil || string(told) != "told\n" {
 		t.Errorf("status = %q, %v", told, err)
+	}
+}
+
+// A supervisor ends with the sandbox that it keeps: its next order would not say how to make one.
+func TestASupervisorEndsWithItsSandbox(t *testing.T) {
+	t.Parallel()
+	canTrace(t)
+	pool := supervise.NewPool([]string{self(t), supervise.Arg})
+	supervise.SetIdleTime(pool, time.Hour)
+	s := spec(t)
+	s.Runner, s.Tree = []string{"/nowhere"}, true
+	const takesTasks = `echo ready >&8
+		while read -r task <&7; do (eval "$task"); echo $? >&8; done`
+	e := supervise.Enclosure{Program: "/bin/sh", Args: []string{ // two processes, as bubblewrap has
+		"-c", `/bin/sh -c '/bin/sh -c "$0"; :' "$0"; :`, takesTasks,
+	}}
+	s.Enclosure, s.Warm = &e, &supervise.Warm{Key: "key", Task: "echo $PPID; exit 3", Enclosure: &e}
+	ends := make(chan supervise.Ending, 1)
+	hooks := supervise.Hooks{
+		Finish: func(e supervise.Ending, _ bool) lrm.Result {
+			ends <- e
+			return lrm.Result{}
+		},
+		Empty: func() (string, error) { return s.Dir, nil },
+		Gone:  func(string) {},
+	}
+	attempt := func(
+		start func(context.Context, string, supervise.Spec, supervise.Hooks) (lrm.Process, error),
+	) {
+		p, err := start(t.Context(), s.Dir, s, hooks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = p.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e := <-ends; e.Cause != grid.CauseExited || e.Code != 3 {
+			t.Fatalf("ending = %+v", e)
+		}
+		p.(lrm.Vacater).Vacate()
+	}
+	attempt(pool.Start)
+	attempt(pool.Warmed("key").Start)
+	records, err := lrm.ReadRecords(s.RecordPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitDead(t, records[0].Supervisor.PID)
+	if w := pool.Warmed("key"); w != nil {
+		t.Error("a sandbox that has ended is offered")
 	}
 }
 

@@ -77,9 +77,11 @@ type Enclosure struct {
 // own: it says that it is there, reads a line from TaskFD, runs what that says, ends all that is
 // left of it, and tells the exit code by a line to DoneFD.
 type Warm struct {
-	Key       string     // attempts of the same key may follow each other in one
-	Task      string     // the line for this attempt
-	Enclosure *Enclosure // without its filter, which is the one of the spec's own
+	Key  string // attempts of the same key may follow each other in one
+	Task string // the line for this attempt
+	// without its filter, which is the one of the spec's own; nil, as that of the spec: the attempt
+	// is for the sandbox that waits
+	Enclosure *Enclosure
 }
 
 // Gate lets the supervisor bound what a sandbox runs by limits that the sandbox's own making

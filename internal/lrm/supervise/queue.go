@@ -34,7 +34,10 @@ func launchMost() int { return max(runtime.GOMAXPROCS(0), 2) }
 // Then landed must be called when that has said something, and gone when it has ended.
 func (pool *Pool) obtain(ctx context.Context) (c *child, fresh bool, err error) {
 	pool.mu.Lock()
-	if c = pool.takeIdle(); c != nil {
+	if c = pool.takeIdle(); c == nil {
+		c = pool.takeWarm()
+	}
+	if c != nil {
 		pool.queue.alive++
 		pool.mu.Unlock()
 		return c, false, nil

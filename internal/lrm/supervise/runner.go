@@ -80,8 +80,10 @@ func startRunner(spec Spec, kept *warm, recorded func() error) (*runner, error) 
 // start starts the runner, or what it is to become where that can be bounded from
 // here. It gives the report's file, nil where there is none.
 func (r *runner) start(kept *warm) (report *os.File, err error) {
-	if r.spec.Warm != nil && r.startWarm(kept) == nil {
-		return nil, nil
+	if w := r.spec.Warm; w != nil {
+		if err = r.startWarm(kept); err == nil || w.Enclosure == nil {
+			return nil, err
+		}
 	}
 	if e := r.spec.Enclosure; e != nil {
 		if e.Gate == nil {

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,7 +158,7 @@ func (p *process) command(c command) error {
 // result.
 func (p *process) watch() {
 	c := p.child // nobody else changes it
-	end, again, kept := p.listen(c.stdout)
+	end, again, kept := p.listen(c)
 	p.land()
 	used, _ := processTime(c.cmd.Process.Pid)
 	if !again {
@@ -219,9 +218,10 @@ func (p *process) land() {
 // listen passes on the supervisor's messages until the attempt's end, nil if it
 // told none. again means that the supervisor waits for another attempt, and kept that it does so
 // with the sandbox of this one.
-func (p *process) listen(from *bufio.Reader) (end *Ending, again, kept bool) {
+func (p *process) listen(c *child) (end *Ending, again, kept bool) {
 	for {
-		line, err := from.ReadBytes('\n')
+		line, err := c.stdout.ReadBytes('\n')
+		c.evict()
 		if err != nil {
 			return nil, false, false
 		}

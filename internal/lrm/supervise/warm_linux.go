@@ -41,6 +41,9 @@ func (r *runner) startWarm(kept *warm) error {
 	w := kept
 	if w == nil || w.isDead() {
 		w.end()
+		if r.spec.Warm.Enclosure == nil {
+			return errors.New("the sandbox has just ended")
+		}
 		var err error
 		if w, err = r.openWarm(); err != nil {
 			return err
@@ -118,12 +121,37 @@ func (w *warm) isDead() bool {
 	}
 }
 
-// end ends a sandbox between two tasks, if there is one.
-func (w *warm) end() {
-	if w != nil {
-		w.kill("")
-		w.close()
+// died is closed when nothing of the sandbox is left; nil if there is none.
+func (w *warm) died() <-chan struct{} {
+	if w == nil {
+		return nil
 	}
+	return w.dead
+}
+
+// end ends a sandbox between two tasks, if there is one. Its shell ends by itself when it hears
+// that no further task comes, which is less work than to look for its processes.
+func (w *warm) end() {
+	if w == nil {
+		return
+	}
+	w.tasks.Close()
+	select {
+	case <-w.dead:
+	case <-time.After(warmSettle):
+	}
+	w.destroy()
+}
+
+// destroy ends a sandbox in whatever state it is, if there is one.
+func (w *warm) destroy() {
+	if w == nil {
+		return
+	}
+	if !w.isDead() {
+		w.kill("")
+	}
+	w.close()
 }
 
 // kill returns when nothing of the sandbox is left. dir is its group, as in Spec.FreezeDir.

@@ -7,7 +7,11 @@ type warm struct{ meter meter }
 
 func (*warm) fits(Spec) bool { return false }
 
+func (*warm) died() <-chan struct{} { return nil }
+
 func (*warm) end() {}
+
+func (*warm) destroy() {}
 
 func (r *runner) startWarm(*warm) error { return ErrUnsupported }
 

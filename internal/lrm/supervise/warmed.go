@@ -18,6 +18,7 @@ type Warmed struct {
 	key  string
 	c    *child
 	gone func(root string)
+	free time.Time // since when it waits
 }
 
 // hold keeps a supervisor whose sandbox is still to be emptied: Vacate comes soon, or it ends.
@@ -69,6 +70,7 @@ func (pool *Pool) offer(w *Warmed) {
 		go w.Dismiss()
 		return
 	}
+	w.free = time.Now()
 	pool.warm = append(pool.warm, w)
 	w.c.expiry = time.AfterFunc(pool.idleTime, func() {
 		if pool.claim(func(other *Warmed) bool { return other == w }) != nil {
@@ -87,6 +89,22 @@ func (pool *Pool) Warmed(key string) *Warmed {
 		}
 		go w.Dismiss()
 	}
+}
+
+// takeWarm takes the supervisor whose sandbox has been free for longest, nil if none has been so
+// for a while: by then the job of the sandbox has probably ended. Another attempt is given to that
+// supervisor sooner than to a new one, and the sandbox ends. The caller holds mu.
+func (pool *Pool) takeWarm() *child {
+	if len(pool.warm) == 0 || time.Since(pool.warm[0].free) < pool.warmTime {
+		return nil
+	}
+	w := pool.warm[0]
+	pool.warm = slices.Delete(pool.warm, 0, 1)
+	w.c.expiry.Stop()
+	w.c.evicted = func() { w.gone(w.Root) }
+	used, _ := processTime(w.c.cmd.Process.Pid)
+	w.c.used, w.c.warmUsed = used+w.c.warmUsed, 0 // soon it has waited for the sandbox
+	return w.c
 }
 
 func (pool *Pool) claim(fits func(*Warmed) bool) *Warmed {
@@ -112,6 +130,8 @@ func (w *Warmed) Dismiss() {
 func (w *Warmed) Start(
 	ctx context.Context, dir string, spec Spec, hooks Hooks,
 ) (lrm.Process, error) {
+	// The sandbox is there: to tell how to make one would be most of the order.
+	spec.Enclosure, spec.Warm = nil, &Warm{Key: spec.Warm.Key, Task: spec.Warm.Task}
 	line, err := order(dir, &spec)
 	if err != nil {
 		return nil, err

@@ -46,8 +46,9 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		runCommand(), sweepCommand(), listCommand(), playCommand(), replayCommand(), swfCommand(),
 		calibrateCommand(), workloadCommand(), checkpointsCommand(), oddsCommand(),
-		scenariosTopic(), manual.Command(),
+		scenariosTopic(),
 	)
+	root.AddCommand(manual.Commands()...)
 	return root
 }
 

@@ -65,8 +65,8 @@ func newRoot() *cobra.Command {
 		domainCommand(o), domainsCommand(o),
 		checkCommand(o), adoptCommand(o),
 		replayCommand(o), auditCommand(o), repairCommand(o),
-		manual.Command(),
 	)
+	root.AddCommand(manual.Commands()...)
 	return root
 }
 

@@ -100,8 +100,8 @@ func (a *app) rootCommand() *cobra.Command {
 		a.reserveCommand(), a.reservationsCommand(), a.holdCommand(), a.releaseCommand(),
 		a.signCommand(), a.verifyCommand(),
 		a.eventsCommand(), a.recoverCommand(), a.versionCommand(),
-		manual.Command(),
 	)
+	root.AddCommand(manual.Commands()...)
 	return root
 }
 

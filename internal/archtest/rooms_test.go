@@ -172,7 +172,9 @@ func declaredRooms() map[string]room {
 
 		"sdk/mesh":                {imports: "api/client config grid view", tests: "api api/apitest"},
 		"sdk/examples/countwords": {imports: "sdk/mesh"},
-		"cmd/internal/manual":     {},
+		"cmd/internal/manual":     {imports: "cmd/internal/manual/pages"},
+
+		"cmd/internal/manual/pages": {},
 		"cmd/siteagent": {
 			imports: "durable grid avail protocol step broker yield owner agent agent/backend member " +
 				"audit config api api/client hostinfo install lrm lrm/* p2p data data/intake " +

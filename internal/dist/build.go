@@ -116,14 +116,22 @@ func shells() map[string]func(program string) string {
 
 // pages lets the programs write their manual pages and completions.
 func (r *release) pages(ctx context.Context, programs []program) ([]content, error) {
-	dir := filepath.Join(r.scratch, "man")
+	dir, writers := filepath.Join(r.scratch, "man"), filepath.Join(r.scratch, "writers")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	args := []string{"build", "-tags=manual", "-o", writers + string(filepath.Separator)}
+	for _, p := range programs {
+		args = append(args, "./cmd/"+p.name)
+	}
+	if _, err := output(ctx, with(), "go", args...); err != nil {
 		return nil, err
 	}
 	env := r.elsewhere()
 	var all []content
 	for _, p := range programs {
-		if _, err := output(ctx, env, p.path, "man", dir); err != nil {
+		writer := filepath.Join(writers, filepath.Base(p.path))
+		if _, err := output(ctx, env, writer, "man", dir); err != nil {
 			return nil, err
 		}
 		for shell, place := range shells() {

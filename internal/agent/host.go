@@ -111,7 +111,7 @@ func (a *Agent) measureHost(now owner.Report) {
 		return
 	}
 	// A better figure is worth nothing to jobs that it disturbs, and would not become one.
-	if known.CoreMFLOPS > 0 && a.work.isBusy() {
+	if known.CoreMFLOPS > 0 && a.work.use().Working {
 		return
 	}
 	busy, why := a.ownerWants(now)
@@ -144,18 +144,6 @@ func (a *Agent) measureHost(now owner.Report) {
 	a.host.measure(nominal, found)
 	a.tellBoth(step.CapacityChanged{Capability: nominal})
 	a.mesh.Announce()
-}
-
-// isBusy reports whether an attempt works now.
-func (w *workshop) isBusy() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, job := range w.attempts {
-		if job.state != workEnded && !job.suspended {
-			return true
-		}
-	}
-	return false
 }
 
 // ownerWants says whether to measure would be in the owner's way.
